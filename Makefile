@@ -1,0 +1,52 @@
+# The verbs of this project; `make help` lists them.
+PYTHON := $(shell command -v python3.11 || command -v python3)
+BIN := .venv/bin
+DEMO := configs/demo/cps1988.yaml
+export TRASGO_HOME := $(CURDIR)/.trasgo
+
+.DEFAULT_GOAL := help
+.PHONY: help install release test test-long bench lint format lock clean
+
+help: ## list the verbs
+	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
+
+install: .venv/.installed ## install everything from the lock into .venv
+
+.venv/.installed: requirements.lock pyproject.toml
+	$(PYTHON) -m venv .venv
+	$(BIN)/python -m pip install --quiet --require-hashes --requirement requirements.lock
+	$(BIN)/python -m pip install --quiet --no-deps --no-build-isolation --no-index --editable .
+	$(BIN)/python -m pip check
+	touch $@
+
+release: install ## release the demonstration data: key, account, run
+	@$(BIN)/trasgo key init --if-absent
+	@$(BIN)/trasgo ledger open $(DEMO) --epsilon 60 --population "men aged 18 to 70 in the March 1988 CPS extract" --if-absent
+	@$(BIN)/trasgo run $(DEMO)
+
+test: install lint ## the standard tier: lint, types, structure, tests, coverage
+	$(BIN)/python -m coverage erase
+	$(BIN)/python -m pytest -m "not long" --cov --cov-report= $(PYTEST_ARGS)
+	$(BIN)/python -m coverage report
+
+test-long: install ## everything that takes minutes
+	$(BIN)/python -m pytest -m long $(PYTEST_ARGS)
+
+bench: install ## rows per second of each mechanism, into tests/benchmarks/RESULTS.md
+	$(BIN)/python tests/benchmarks/mechanisms.py
+
+lint: install ## ruff, mypy, import-linter
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+	$(BIN)/lint-imports
+
+format: install ## rewrite files as ruff likes them
+	$(BIN)/ruff check --fix .
+	$(BIN)/ruff format .
+
+lock: ## resolve the lock anew (needs uv on the path)
+	uv pip compile --python-version 3.11 --extra test --generate-hashes --no-header --no-annotate --quiet pyproject.toml --output-file requirements.lock
+
+clean: ## remove the environment and the demonstration's state; never touches an office's ledger
+	rm -rf .venv .mypy_cache .ruff_cache .import_linter_cache build *.egg-info

@@ -1,0 +1,121 @@
+"""The channel protocol: what every local mechanism promises.
+
+A channel maps an input code to a random output code. Its rows are integers, so that what the sampler draws, what the
+certificate bounds and what the channel file publishes are the same numbers.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from decimal import Decimal
+from typing import Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from trasgo_lib.budget.events import LossEvent
+from trasgo_lib.noise.keystream import Keystream
+
+Json = str | int | bool | None | list["Json"] | dict[str, "Json"]
+"""Strict JSON without floats: amounts and parameters are decimal text."""
+
+
+@dataclass(frozen=True, slots=True)
+class Moments:
+    """Exact moments of a channel's output for each input, in code steps.
+
+    Args:
+        mean: float64[inputs], expected decoded score of the output (see ``Channel.scores``).
+        variance: float64[inputs], its variance.
+    """
+
+    mean: NDArray[np.float64]
+    variance: NDArray[np.float64]
+
+
+class Channel(Protocol):
+    """A finite integer channel over codes ``0..inputs-1``."""
+
+    @property
+    def name(self) -> str:
+        """The mechanism's name as in the release file."""
+
+    @property
+    def version(self) -> int:
+        """Version of the mechanism's definition; a change of any weight raises it."""
+
+    @property
+    def inputs(self) -> int:
+        """Number of input codes, the missing code included."""
+
+    @property
+    def outputs(self) -> int:
+        """Number of output codes."""
+
+    @property
+    def total(self) -> int:
+        """What each row of weights sums to: 2**64, or 2**128 for channels that take two words a row."""
+
+    @property
+    def words_per_row(self) -> int:
+        """How many 64-bit words a draw takes: 1 or 2."""
+
+    @property
+    def certified_epsilon(self) -> Decimal:
+        """The least epsilon the integers prove (given ``certified_delta``), rounded up to 1e-6; at most the claim.
+
+        For a geo channel: at the declared radius.
+        """
+
+    @property
+    def certified_delta(self) -> Decimal:
+        """The delta that goes with it; 0 for pure channels."""
+
+    @property
+    def event(self) -> LossEvent:
+        """The loss event of one draw, at the claim."""
+
+    @property
+    def support(self) -> range:
+        """Output codes that can occur; every input can produce each of them."""
+
+    @property
+    def moments(self) -> Moments | None:
+        """Moments of the decoded score, or None for labels and points."""
+
+    @property
+    def scores(self) -> NDArray[np.float64] | None:
+        """float64[outputs]: a score g with E[g(output) | input i] = i, in code steps; None for labels and points.
+
+        Non-missing codes only have scores; the missing code's entry is NaN.
+        """
+
+    @property
+    def parameters(self) -> Mapping[str, Json]:
+        """Everything from which the whole weight table follows, as strict JSON; goes to ``channel.json``."""
+
+    @property
+    def digest(self) -> str:
+        """SHA-256 over name, version, parameters and the weights, hex."""
+
+    def weights(self, code: int) -> tuple[int, ...]:
+        """Weights over output codes for one input: integers >= 1 that sum to ``total``."""
+
+    def sample(self, codes: NDArray[np.int32], keystream: Keystream, first_row: int = 0) -> NDArray[np.int32]:
+        """Draw outputs: int32[rows] -> int32[rows].
+
+        Row ``r`` uses words ``(first_row + r) * words_per_row`` onwards, so any batching gives the same bits.
+
+        Raises:
+            InputContractError: a code outside ``0..inputs-1``; nothing is drawn.
+        """
+
+    def invert(self, histogram: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Unbiased estimate of input frequencies from output frequencies: float64[outputs] -> float64[inputs].
+
+        Entries can be negative. Linear: counts in, counts out; shares in, shares out.
+        """
+
+    def coarsen(self, level: Decimal) -> Channel | None:
+        """The coupled channel of a lower level, or None where the mechanism has no chain."""
