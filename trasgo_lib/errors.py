@@ -40,6 +40,7 @@ class Reason(StrEnum):
     NULL_VALUE = "null_value"
     NO_VALUES = "no_values"
     NON_FINITE = "non_finite"
+    ROW_MISMATCH = "row_mismatch"
     TOO_MANY_ROWS_PER_UNIT = "too_many_rows_per_unit"
     INPUT_CHANGED = "input_changed"
     # what a version already is

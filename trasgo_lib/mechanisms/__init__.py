@@ -1,0 +1,18 @@
+"""Local mechanisms as finite integer channels, with certificates computed from the integers the sampler uses."""
+
+from trasgo_lib.mechanisms.base import ChannelFacts, TableChannel, checked_codes
+from trasgo_lib.mechanisms.channel import Channel, Json, Moments
+from trasgo_lib.mechanisms.registry import MECHANISMS, Mechanism, build_channel, rebuild_channel
+
+__all__ = [
+    "MECHANISMS",
+    "Channel",
+    "ChannelFacts",
+    "Json",
+    "Mechanism",
+    "Moments",
+    "TableChannel",
+    "build_channel",
+    "checked_codes",
+    "rebuild_channel",
+]

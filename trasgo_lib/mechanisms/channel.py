@@ -92,6 +92,14 @@ class Channel(Protocol):
         """
 
     @property
+    def score_bias(self) -> float:
+        """Largest distance, in code steps, between an input and the expected score of its output.
+
+        0, or what float64 leaves of it, wherever an exactly unbiased decoder is usable; a thousandth of the range for
+        clamped normal noise, whose exact decoder has a variance that makes it useless (see ``smooth_inverse``).
+        """
+
+    @property
     def parameters(self) -> Mapping[str, Json]:
         """Everything from which the whole weight table follows, as strict JSON; goes to ``channel.json``."""
 

@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Literal
 
 from trasgo_lib.amounts import Delta, Epsilon, Geo
-from trasgo_lib.config import Checks, Publish, ReleaseConfig, Source
+from trasgo_lib.config import LossName, ReleaseConfig
 from trasgo_lib.data import Domain
 from trasgo_lib.mechanisms import Channel
+from trasgo_lib.plan.channels import Parameter, channel_of
 
 Role = Literal["noised", "public", "drop", "unit"]
-LossName = Literal["correlation_loss", "tvd", "js", "kl"]
+UnitType = Literal["number", "category", "date", "point"]
+MissingPolicy = Literal["error", "code", "replace"]
+Outside = Literal["clip", "reject"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,45 +30,152 @@ class Target:
 class ColumnPlan:
     """How one source column is read and what becomes of it.
 
-    A point column is one ColumnPlan with two source columns.
+    Args:
+        name: name in the release.
+        role: what becomes of it.
+        sources: its columns in the file: one, or latitude and longitude for a point.
+        unit: name of the noise unit it belongs to, or None when it is not noised.
+        released: names of the released columns it gives: none, one, or two for a point.
     """
 
     name: str
     role: Role
     sources: tuple[str, ...]
     unit: str | None
+    released: tuple[str, ...]
 
 
 @dataclass(frozen=True, slots=True)
 class UnitPlan:
-    """One noise unit: its columns, domain, mechanism, rungs and target.
+    """One noise unit: its columns, domain, mechanism, rungs and target. All public.
 
     Args:
         name: column or group name.
+        type: declared type.
         columns: names of the released columns (one; a group has several; a point has latitude and longitude).
         domain: the declared domain.
         mechanism: registry name.
+        parameters: what the mechanism takes beside domain and level, as decimal text, sorted by name.
         missing: ``error``, ``code`` (a missing value is one more code) or ``replace`` (``fill`` is its code).
-        fill: the code that replaces a missing value, else None.
-        rungs: levels the loop may draw, rising; one entry for a unit without target and for points.
+        fill: the code that replaces a missing value under ``replace``, else None.
+        missing_codes: texts that mean missing in this column, beside those of the file.
+        date_format: how days are written in the file, or None.
+        outside: what happens to values outside the domain.
+        rungs: levels the loop may draw, rising; one entry for a unit without target; ``(Epsilon(0),)`` for points.
         delta: delta of each draw; 0 for pure channels.
         geo: geo epsilon of each draw; 0 for all but points.
         target: ceiling of a loss, or None.
+        bins: bins of the divergences, for numbers and dates; None for labels and points.
+        draws_at_most: most draws the loop can make within the total, at least 1.
         chain_digest: SHA-256 over everything that fixes the unit's draws: mechanism and version, parameters, domain,
-            missing policy, columns, rungs, deltas.
-        draws_at_most: most draws the loop can make within the total.
+            missing policy, outside policy, columns, rungs, deltas.
     """
 
     name: str
+    type: UnitType
     columns: tuple[str, ...]
     domain: Domain
     mechanism: str
-    parameters: tuple[tuple[str, str], ...]
-    missing: Literal["error", "code", "replace"]
+    parameters: tuple[tuple[str, Parameter], ...]
+    missing: MissingPolicy
     fill: int | None
-    outside: Literal["clip", "reject"]
+    missing_codes: tuple[str, ...]
+    date_format: str | None
+    outside: Outside
     rungs: tuple[Epsilon, ...]
     delta: Delta
     geo: Geo
     target: Target | None
+    bins: int | None
+    draws_at_most: int
     chain_digest: str
+
+    def channel(self, level: Epsilon) -> Channel:
+        """The channel of one rung; built once per process and kept.
+
+        Args:
+            level: one of ``rungs``.
+
+        Raises:
+            ValueError: a level that is not a rung: drawing there was never planned.
+        """
+        if level not in self.rungs:
+            raise ValueError(f"{level} is not a rung of {self.name}")
+        return channel_of(self.mechanism, self.domain, level, self.parameters)
+
+
+@dataclass(frozen=True, slots=True)
+class ReleasePlan:
+    """A whole release, resolved. All public.
+
+    Args:
+        config: the release file's models.
+        config_path: the release file.
+        source_path: the file of raw rows.
+        dataset: name of the data set.
+        version: version of the release.
+        account: the account that pays.
+        privacy_unit: ``row``, or the name of the column that says whose row it is.
+        max_rows: most rows of one privacy unit; 1 for ``row``.
+        row_order: ``shuffle`` or ``source``.
+        epsilon_total: most epsilon per privacy unit.
+        delta_total: most delta per privacy unit.
+        geo_total: most geo epsilon per privacy unit, per km; 0 without points.
+        columns: in release order.
+        units: in release order.
+        loss_from: what steers the loop.
+        composition: how levels add up.
+        on_unmet: what happens when a target cannot be met.
+        max_rounds: most rounds.
+        correlation: the correlation behind correlation_loss.
+        digest: SHA-256 over everything privacy relevant, hex; frozen with the version at the first reserve.
+    """
+
+    config: ReleaseConfig
+    config_path: Path
+    source_path: Path
+    dataset: str
+    version: str
+    account: str
+    privacy_unit: str
+    max_rows: int
+    row_order: Literal["shuffle", "source"]
+    epsilon_total: Epsilon
+    delta_total: Delta
+    geo_total: Geo
+    columns: tuple[ColumnPlan, ...]
+    units: tuple[UnitPlan, ...]
+    loss_from: Literal["released", "original"]
+    composition: Literal["chain", "sequential"]
+    on_unmet: Literal["hold", "publish"]
+    max_rounds: int
+    correlation: Literal["pearson", "spearman", "kendall"]
+    digest: str
+
+    def unit(self, name: str) -> UnitPlan:
+        """The noise unit of that name.
+
+        Raises:
+            KeyError: no such unit.
+        """
+        for unit in self.units:
+            if unit.name == name:
+                return unit
+        raise KeyError(name)
+
+    @property
+    def public_root(self) -> str:
+        """Folder or URI of the public root; folders are absolute."""
+        publish = self.config.publish
+        return self._root(publish.public) if publish.public else f"{self._root(publish.store or '')}/public"
+
+    @property
+    def restricted_root(self) -> str:
+        """Folder or URI of the restricted root; folders are absolute."""
+        publish = self.config.publish
+        return self._root(publish.restricted) if publish.restricted else f"{self._root(publish.store or '')}/restricted"
+
+    def _root(self, text: str) -> str:
+        if "://" in text:
+            return text.rstrip("/")
+        return (self.config_path.parent / text).resolve().as_posix()

@@ -1,0 +1,1 @@
+"""The order of stages, and the command. Nothing is computed here."""

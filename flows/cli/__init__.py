@@ -1,0 +1,48 @@
+"""The ``trasgo`` command, one file a noun. Heavy packages are imported inside the commands that need them."""
+
+from __future__ import annotations
+
+import typer
+
+import trasgo_lib
+from flows.cli import key, ledger, plan, run, verify
+
+app = typer.Typer(
+    name="trasgo",
+    help="Release tabular microdata under local differential privacy.",
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+)
+app.command("plan")(plan.plan)
+app.command("run")(run.run)
+app.command("resume")(run.resume)
+app.command("verify")(verify.verify)
+app.add_typer(ledger.app, name="ledger")
+app.add_typer(key.app, name="key")
+
+
+def _version(value: bool) -> None:
+    if value:
+        typer.echo(trasgo_lib.__version__)
+        raise typer.Exit
+
+
+@app.callback()
+def _root(
+    version: bool = typer.Option(False, "--version", callback=_version, is_eager=True, help="Print the version."),
+) -> None:
+    """Release tabular microdata under local differential privacy.
+
+    Exit codes: 0 done, 1 anything else, 2 config, 3 input contract, 4 conflict with what this version already is,
+    5 budget refused, 6 targets not met (held), 7 output check failed, 8 verification failed, 10 store or database
+    unreachable, 11 interrupted but resumable.
+    """
+
+
+def main() -> None:
+    """Entry point of the ``trasgo`` command."""
+    app()
+
+
+__all__ = ["app", "main"]

@@ -1,0 +1,107 @@
+"""What the command says and how it ends: tables, progress, errors, exit codes."""
+
+from __future__ import annotations
+
+import json
+import logging
+import os
+import sys
+import traceback
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+
+import typer
+from rich.console import Console
+from rich.logging import RichHandler
+
+from trasgo_lib.errors import Fault, InterruptedRunError, TrasgoError
+
+out = Console(highlight=False, soft_wrap=True)
+"""Standard output: results."""
+
+err = Console(stderr=True, highlight=False, soft_wrap=True)
+"""Standard error: progress and faults."""
+
+
+def home() -> Path:
+    """The state folder: ``TRASGO_HOME``, else ``.trasgo`` in the working directory."""
+    return Path(os.environ.get("TRASGO_HOME") or ".trasgo").absolute()
+
+
+def actor() -> str:
+    """Who acts, as the ledger records it: ``TRASGO_ACTOR``, else the login name."""
+    return os.environ.get("TRASGO_ACTOR") or os.environ.get("USER") or os.environ.get("LOGNAME") or "unnamed"
+
+
+def say_json(document: Mapping[str, object]) -> None:
+    """Print one strict JSON object on standard output, for machines."""
+    sys.stdout.write(json.dumps(document, allow_nan=False, ensure_ascii=False, indent=2) + "\n")
+    sys.stdout.flush()
+
+
+@contextmanager
+def progress(quiet: bool) -> Iterator[None]:
+    """Show the run's log lines on standard error while it works; they hold public facts only."""
+    logger = logging.getLogger("trasgo")
+    handler = RichHandler(console=err, show_path=False, show_level=False, markup=False, log_time_format="%H:%M:%S")
+    logger.setLevel(logging.WARNING if quiet else logging.INFO)
+    logger.addHandler(handler)
+    logger.propagate = False
+    try:
+        yield
+    finally:
+        logger.removeHandler(handler)
+
+
+@contextmanager
+def guarded(as_json: bool = False) -> Iterator[None]:
+    """Turn every error into clean text and its exit code; never a traceback with values in it."""
+    try:
+        yield
+    except TrasgoError as error:
+        _show(error, as_json)
+        raise typer.Exit(error.exit_code) from None
+    except KeyboardInterrupt:
+        error = InterruptedRunError()
+        err.print("Interrupted. Nothing is lost: run the same command again to go on; no draw is paid twice.")
+        raise typer.Exit(error.exit_code) from None
+    except (typer.Exit, typer.Abort):
+        raise
+    except Exception as error:  # noqa: BLE001 the last boundary: its text could hold a cell value, so it is not shown
+        _show_unexpected(error)
+        raise typer.Exit(TrasgoError.exit_code) from None
+
+
+def _show(error: TrasgoError, as_json: bool) -> None:
+    if as_json:
+        say_json(
+            {"error": type(error).__name__, "exit_code": error.exit_code, "faults": [_row(f) for f in error.faults]}
+        )
+        return
+    title = type(error).__name__.removesuffix("Error")
+    err.print(f"[bold red]{title}[/] (exit {error.exit_code})", markup=True)
+    for fault in error.faults:
+        err.print(str(fault), markup=False)
+
+
+def _row(fault: Fault) -> dict[str, object]:
+    """A fault for machines: without its row count, which is private."""
+    return {
+        "reason": str(fault.reason),
+        "where": fault.where,
+        "required": fault.required,
+        "came": fault.came,
+        "fix": fault.fix,
+        "line": fault.line,
+        "column": fault.column,
+    }
+
+
+def _show_unexpected(error: Exception) -> None:
+    frames = traceback.extract_tb(error.__traceback__)
+    err.print(
+        f"[bold red]Unexpected {type(error).__name__}[/] (exit 1); its text is withheld, since it could hold a value."
+    )
+    for frame in frames[-8:]:
+        err.print(f"  {Path(frame.filename).name}:{frame.lineno} {frame.name}", markup=False)

@@ -1,0 +1,158 @@
+"""``trasgo ledger``: accounts, what was charged to them, and whether the record is whole."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import typer
+from rich.table import Table
+
+from flows.cli.console import actor, err, guarded, home, out, say_json
+from trasgo_lib.errors import StoreError
+
+if TYPE_CHECKING:
+    from trasgo_lib.plan import ReleasePlan
+    from trasgo_lib.records import Account, Records
+
+app = typer.Typer(help="Accounts and their charges.", no_args_is_help=True)
+
+_CONFIG = typer.Argument(help="A release file; it names the account and where the ledger is.")
+_JSON = typer.Option(False, "--json", help="One JSON object on standard output.")
+_EPSILON = typer.Option(..., "--epsilon", help="Cap for epsilon per privacy unit, decimal text.")
+_DELTA = typer.Option("0", "--delta", help="Cap for delta per privacy unit.")
+_GEO = typer.Option("0", "--geo-per-km", help="Cap for geo epsilon per kilometre and privacy unit.")
+_POPULATION = typer.Option(..., "--population", help="Whose records the account protects, in words; recorded for good.")
+_IF_ABSENT = typer.Option(False, "--if-absent", help="Do nothing when the account is open on these terms.")
+
+
+@app.command("open")
+def open_account(
+    config: Path = _CONFIG,
+    epsilon: str = _EPSILON,
+    delta: str = _DELTA,
+    geo_per_km: str = _GEO,
+    population: str = _POPULATION,
+    if_absent: bool = _IF_ABSENT,
+) -> None:
+    """Open the account a release file names: caps, population and unit are fixed for good."""
+    with guarded():
+        from tasks.session import now, wrapping_key
+        from trasgo_lib.budget import Cost
+        from trasgo_lib.keys import digest_key_context, new_secret
+        from trasgo_lib.records import AccountTerms
+
+        plan, records = _open(config, create=True)
+        terms = AccountTerms(
+            name=plan.account,
+            population=population,
+            unit=plan.privacy_unit,
+            max_rows=plan.max_rows,
+            composition="basic",
+            cap=Cost.of(epsilon, delta, geo_per_km),
+        )
+        existing = next((account for account in records.accounts() if account.terms.name == plan.account), None)
+        if existing is not None and if_absent and existing.terms == terms:
+            out.print(f"Account {plan.account}: open, {existing.left} left", markup=False)
+            return
+        key = wrapping_key(plan, home())
+        wrapped = key.wrap(new_secret(os.urandom), digest_key_context(plan.account), os.urandom)
+        account = records.open_account(terms, wrapped, actor(), now())
+        out.print(f"Account {plan.account}: opened, cap {account.terms.cap}", markup=False)
+
+
+@app.command("show")
+def show(config: Path = _CONFIG, as_json: bool = _JSON) -> None:
+    """What the account of a release file allows, has spent, and on what."""
+    with guarded(as_json):
+        plan, records = _open(config, create=False)
+        account = records.account(plan.account)
+        entries = [entry for entry in records.entries(plan.account) if entry.reservation is not None]
+        if as_json:
+            say_json(
+                {
+                    "account": plan.account,
+                    "population": account.terms.population,
+                    "unit": account.terms.unit,
+                    "max_rows": account.terms.max_rows,
+                    "composition": account.terms.composition,
+                    "cap": account.terms.cap.to_json(),
+                    "spent": account.spent.to_json(),
+                    "left": account.left.to_json(),
+                    "head": account.head,
+                    "entries": [
+                        {
+                            "seq": entry.seq,
+                            "at": entry.at,
+                            "release": f"{entry.reservation.dataset}/{entry.reservation.version}",
+                            "unit": entry.reservation.unit,
+                            "attempt": entry.reservation.attempt,
+                            "level": entry.reservation.level,
+                            "cost": entry.cost.to_json(),
+                            "hash": entry.hash,
+                        }
+                        for entry in entries
+                        if entry.reservation is not None
+                    ],
+                }
+            )
+            return
+        _print_account(account)
+        table = Table("seq", "at", "release", "noise unit", "draw", "level", "epsilon", "delta", "geo per km", box=None)
+        for entry in entries:
+            drawn = entry.reservation
+            if drawn is not None:
+                amounts = (amount.text for amount in entry.cost.components)
+                release = f"{drawn.dataset}/{drawn.version}"
+                table.add_row(str(entry.seq), entry.at, release, drawn.unit, str(drawn.attempt), drawn.level, *amounts)
+        out.print(table)
+
+
+@app.command("check")
+def check(config: Path = _CONFIG, as_json: bool = _JSON) -> None:
+    """Recompute every hash, total and cap of the whole ledger."""
+    with guarded(as_json):
+        _, records = _open(config, create=False)
+        report = records.check_chain()
+        if as_json:
+            say_json(
+                {
+                    "ok": report.ok,
+                    "entries": report.entries,
+                    "events": report.events,
+                    "heads": [{"chain": head.chain, "seq": head.seq, "hash": head.hash} for head in report.heads],
+                    "faults": [str(fault) for fault in report.faults],
+                }
+            )
+        else:
+            out.print(f"{report.entries} ledger entries, {report.events} lifecycle events: " + _verdict(report.ok))
+            for head in report.heads:
+                out.print(f"  {head.chain}: {head.seq} records, head {head.hash}", markup=False)
+            for fault in report.faults:
+                err.print(str(fault), markup=False)
+        if not report.ok:
+            raise typer.Exit(StoreError.exit_code)
+
+
+def _verdict(ok: bool) -> str:
+    return "every hash, total and cap holds" if ok else "BROKEN"
+
+
+def _print_account(account: Account) -> None:
+    terms = account.terms
+    unit = "each row" if terms.unit == "row" else f"each {terms.unit} (at most {terms.max_rows} rows)"
+    out.print(f"Account {terms.name}: {terms.population}", markup=False)
+    out.print(f"  protects {unit}; {terms.composition} composition", markup=False)
+    for word, amounts in (("cap", terms.cap), ("spent", account.spent), ("left", account.left)):
+        out.print(f"  {word:5} {amounts}", markup=False)
+
+
+def _open(config: Path, *, create: bool) -> tuple[ReleasePlan, Records]:
+    from tasks.session import ledger_url
+    from trasgo_lib.config import load_config
+    from trasgo_lib.plan import compile_plan
+    from trasgo_lib.records import Records
+
+    plan = compile_plan(load_config(config))
+    return plan, Records.open(ledger_url(plan), create=create)

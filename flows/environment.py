@@ -1,0 +1,40 @@
+"""How this product starts Prefect: embedded, quiet, private.
+
+Prefect reads its settings when it is first imported, so these are set before. What an operator has set already (an
+address of a real server, say) is left alone, except what would write private data or call out.
+"""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+_ALWAYS = {
+    "DO_NOT_TRACK": "1",
+    "PREFECT_SERVER_ANALYTICS_ENABLED": "false",
+    "PREFECT_RESULTS_PERSIST_BY_DEFAULT": "false",
+    "PREFECT_TASKS_DEFAULT_PERSIST_RESULT": "false",
+    "GX_ANALYTICS_ENABLED": "false",
+}
+"""No telemetry, and no result on disk, whatever the machine's profile says."""
+
+_UNLESS_SET = {
+    "PREFECT_SERVER_EPHEMERAL_STARTUP_TIMEOUT_SECONDS": "300",
+    "PREFECT_LOGGING_LEVEL": "CRITICAL",
+    "PREFECT_LOGGING_SERVER_LEVEL": "CRITICAL",
+}
+"""An embedded server needs about 25 s for a new database on two busy cores; its own messages would drown ours."""
+
+
+def prepare_prefect(home: Path) -> None:
+    """Set the process environment for Prefect; call before it is imported.
+
+    Args:
+        home: the state folder; Prefect's database lives in ``home/prefect``.
+    """
+    os.umask(0o077)
+    os.environ.update(_ALWAYS)
+    for name, value in _UNLESS_SET.items():
+        os.environ.setdefault(name, value)
+    if "PREFECT_API_URL" not in os.environ:
+        os.environ.setdefault("PREFECT_HOME", str(home / "prefect"))

@@ -1,0 +1,94 @@
+"""Draw: charge a round, then noise each unit; the only place where private codes become released ones."""
+
+from __future__ import annotations
+
+import logging
+from dataclasses import dataclass
+
+from prefect import task
+
+from tasks.policies import NOISE_DRAW, PURE, at_boundary
+from tasks.session import RunRef, Session, open_session
+from trasgo_lib.amounts import Epsilon
+from trasgo_lib.budget import Cost
+from trasgo_lib.data import PrivateCodes, ReleasedCodes
+from trasgo_lib.mechanisms import draw_codes
+from trasgo_lib.records import Reservation
+
+_LOGGER = logging.getLogger("trasgo")
+
+
+@dataclass(frozen=True, slots=True)
+class Draw:
+    """One draw of one noise unit; public.
+
+    Args:
+        unit: the noise unit.
+        level: its epsilon.
+        attempt: number of this draw of the unit, from 1.
+    """
+
+    unit: str
+    level: Epsilon
+    attempt: int
+
+
+@task(name="reserve", **PURE)
+@at_boundary
+def reserve(ref: RunRef, draws: tuple[Draw, ...]) -> Cost:
+    """Charge all draws of a round, or none of them.
+
+    Returns:
+        What the version has been charged so far.
+
+    Raises:
+        BudgetError: the account's cap would be passed; nothing was charged and nothing is drawn.
+        ConflictError: the version was charged with another plan, input or root.
+    """
+    session = open_session(ref)
+    before = session.spent()
+    session.reserve([_reservation(session, draw) for draw in draws])
+    spent = session.spent()
+    words = ", ".join(f"{draw.unit} {draw.level.text}" if draw.level.units else draw.unit for draw in draws)
+    _LOGGER.info("reserve: %s%s", words, " (already paid)" if spent == before else f"; spent so far: {spent}")
+    return spent
+
+
+@task(name="draw", **NOISE_DRAW)
+@at_boundary
+def draw_unit(ref: RunRef, codes: PrivateCodes, draw: Draw, purpose: str = "draw") -> ReleasedCodes:
+    """Noise one unit at one level; the same call gives the same bits, whoever makes it and however often.
+
+    Args:
+        ref: the run.
+        codes: the unit's private codes, or public synthetic ones under the purpose ``probe``.
+        draw: which draw.
+        purpose: ``draw`` or ``probe``.
+    """
+    session = open_session(ref)
+    unit = session.plan.unit(draw.unit)
+    if purpose == "draw":
+        # Paid already by ``reserve``: asking again returns that entry, and makes an unpaid draw impossible.
+        session.reserve([_reservation(session, draw)])
+    stream = session.stream(purpose, unit.chain_digest, draw.level.text, draw.attempt, codes.digest)
+    folder = session.work / purpose / f"attempt-{draw.attempt}"
+    return draw_codes(unit.channel(draw.level), codes, stream, folder, session.digest_key())
+
+
+def _reservation(session: Session, draw: Draw) -> Reservation:
+    plan = session.plan
+    unit = plan.unit(draw.unit)
+    record = session.begin()
+    return Reservation(
+        account=plan.account,
+        dataset=plan.dataset,
+        version=plan.version,
+        commitment=record.commitment,
+        unit=draw.unit,
+        chain_digest=unit.chain_digest,
+        attempt=draw.attempt,
+        level=draw.level.text,
+        input_digest=record.input_digest or "",
+        event=unit.channel(draw.level).event,
+        max_rows=plan.max_rows,
+    )

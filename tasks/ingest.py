@@ -1,0 +1,50 @@
+"""Ingest: the source becomes private codes, or one error that lists everything wrong with it."""
+
+from __future__ import annotations
+
+import logging
+
+from prefect import task
+
+from tasks.policies import PURE, at_boundary
+from tasks.session import RunRef, open_session
+from tasks.workspace import INPUT_REPORT, Workspace
+from trasgo_lib.data import PrivateTable, read_source
+from trasgo_lib.errors import InputContractError
+from trasgo_lib.plan import source_reading
+
+_LOGGER = logging.getLogger("trasgo")
+
+ROWS_PER_BATCH = 1 << 18
+"""Rows of a stored batch and of a Parquet row group: 1 MiB of codes a column; it changes no draw."""
+
+
+@task(name="ingest", **PURE)
+@at_boundary
+def ingest(ref: RunRef) -> PrivateTable:
+    """Read, validate and encode the source; freeze plan and input with the version.
+
+    Raises:
+        InputContractError: with the counts dropped; the full report stays in the restricted work folder.
+        ConflictError: plan or input differ from those the version was charged with.
+    """
+    session = open_session(ref)
+    session.begin()
+    workspace = Workspace(session.work)
+    try:
+        table, report = read_source(
+            source_reading(session.plan),
+            digest_key=session.digest_key(),
+            permutation=lambda input_digest: session.stream("permute", input_digest),
+            work=session.work,
+            rows_per_batch=ROWS_PER_BATCH,
+        )
+    except InputContractError as error:
+        workspace.write_faults(error)
+        raise
+    workspace.write_json(INPUT_REPORT, report.to_json())
+    plan = session.plan
+    session.freeze(table.input_digest)
+    session.advance("validated", "the source keeps its contract")
+    _LOGGER.info("ingest: %d rows, %d noise units", table.rows, len(plan.units))
+    return table

@@ -1,0 +1,212 @@
+"""Publish: write the package, put it create-once, manifest last; keep the evidence in the restricted root."""
+
+from __future__ import annotations
+
+import logging
+import platform
+import subprocess
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from hashlib import sha256
+from importlib import metadata
+from pathlib import Path
+from typing import Any
+
+from prefect import task
+
+import trasgo_lib
+from tasks.check import Checked
+from tasks.ingest import ROWS_PER_BATCH
+from tasks.policies import IDEMPOTENT_IO, PURE, at_boundary
+from tasks.session import RunRef, Session, open_session
+from tasks.workspace import INPUT_REPORT, LOSSES, Workspace
+from trasgo_lib.budget import Cost
+from trasgo_lib.checks import CheckReport
+from trasgo_lib.loop import History, RoundEntry, Stop
+from trasgo_lib.records import Entry, State
+from trasgo_lib.release import (
+    MANIFEST,
+    Evidence,
+    publish_package,
+    release_prefix,
+    stage_package,
+    stage_restricted,
+)
+from trasgo_lib.reporting import ReleaseFacts, RestrictedFacts, RoundFacts, unit_outcomes
+
+_LOGGER = logging.getLogger("trasgo")
+
+_STATED_PACKAGES = ("numpy", "pyarrow", "cryptography", "prefect", "great-expectations", "pandas", "scipy")
+
+
+@dataclass(frozen=True, slots=True)
+class Course:
+    """How the loop went; private under ``loss_from: original``.
+
+    Args:
+        history: every round.
+        stop: why it ended.
+    """
+
+    history: History = field(repr=False)
+    stop: Stop = field(repr=False)
+
+    @property
+    def draws(self) -> tuple[RoundEntry, ...]:
+        """One entry for each draw, as it stood when its draw was last measured, in the order of drawing."""
+        last: dict[tuple[str, int], RoundEntry] = {}
+        for entries in self.history.rounds:
+            last.update({(entry.unit, entry.attempt): entry for entry in entries})
+        return tuple(last.values())
+
+
+@task(name="hold", **IDEMPOTENT_IO)
+@at_boundary
+def hold(ref: RunRef, course: Course) -> None:
+    """Keep the evidence of a version whose targets are not met; nothing is published, what was drawn stays charged."""
+    session = open_session(ref)
+    session.advance("drawn", course.stop.reason)
+    _put_evidence(session, course, CheckReport(()), State.HELD)
+    session.advance("held", f"targets not met: {course.stop.reason}")
+    session.remove_work()
+    _LOGGER.info("hold: targets not met within the total")
+
+
+@task(name="mark checked", **PURE)
+@at_boundary
+def mark_checked(ref: RunRef, course: Course, checked: Checked) -> None:
+    """Record that the output checks passed, or stop.
+
+    Raises:
+        CheckFailedError: one fault for each failed check; nothing is published.
+    """
+    session = open_session(ref)
+    session.advance("drawn", course.stop.reason)
+    checked.report.require()
+    data = sha256("".join(file.sha256 for file in checked.files).encode()).hexdigest()
+    session.advance(
+        "checked", f"{len(checked.report.results)} output checks passed", data=data, commit=source_revision()
+    )
+
+
+@task(name="publish", **IDEMPOTENT_IO)
+@at_boundary
+def publish(ref: RunRef, rows: int, course: Course, checked: Checked) -> None:
+    """Publish a checked release; the same release again puts the same bytes and changes nothing.
+
+    Raises:
+        ConflictError: the store holds other bytes under a key of this version.
+        BudgetError: the ledger's sum for this version is not what the draws add up to.
+    """
+    session = open_session(ref)
+    plan = session.plan
+    prefix = release_prefix(plan.dataset, plan.version)
+    if not session.public.exists(f"{prefix}/{MANIFEST}"):
+        facts = _facts(session, rows, course, checked)
+        facts.require_ledger(session.spent())
+        columns = [name for column in plan.columns for name in column.released]
+        staged = stage_package(facts, checked.files, columns, session.work / "staged")
+        _put_evidence(session, course, checked.report, State.PUBLISHED)
+        publish_package(staged, session.public, prefix)
+    # A manifest that is there already was put by this very version before a crash: its name is create-once.
+    session.advance("published", "manifest put", manifest_digest=session.public.digest(f"{prefix}/{MANIFEST}"))
+    session.remove_work()
+    _LOGGER.info("publish: %s/%s", plan.dataset, plan.version)
+
+
+def _facts(session: Session, rows: int, course: Course, checked: Checked) -> ReleaseFacts:
+    plan = session.plan
+    marked = session.event_of(State.CHECKED)
+    return ReleaseFacts(
+        plan=plan,
+        rows=rows,
+        outcomes=unit_outcomes(plan, course.draws),
+        account_to_date=_account_to_date(session),
+        checks=checked.report,
+        created=marked.at,
+        library_version=trasgo_lib.__version__,
+        commit=marked.evidence["commit"],
+    )
+
+
+def _account_to_date(session: Session) -> Cost:
+    """The account up to this version's last charge: later charges of other versions must not change its files."""
+    plan = session.plan
+    entries = session.records.entries(plan.account)
+    return max(_own(session, entries), key=lambda entry: entry.seq).spent
+
+
+def _own(session: Session, entries: Sequence[Entry]) -> list[Entry]:
+    name = (session.plan.dataset, session.plan.version)
+    return [
+        entry
+        for entry in entries
+        if entry.reservation is not None and (entry.reservation.dataset, entry.reservation.version) == name
+    ]
+
+
+def _put_evidence(session: Session, course: Course, report: CheckReport, state: State) -> None:
+    plan = session.plan
+    workspace = Workspace(session.work)
+    rounds = tuple(
+        RoundFacts(number, entry.unit, entry.level, entry.loss, entry.met)
+        for number, entries in enumerate(course.history.rounds, 1)
+        for entry in entries
+    )
+    facts = RestrictedFacts(
+        plan=plan,
+        state=state.value,
+        reason=course.stop.reason,
+        rounds=rounds,
+        input_report=workspace.read_json(INPUT_REPORT) or {},
+        losses=workspace.read_json(LOSSES) or {},
+        shortfalls=tuple((shortfall.unit, shortfall.message) for shortfall in course.stop.shortfalls),
+    )
+    ledger = [_ledger_row(entry) for entry in _own(session, session.records.entries(plan.account))]
+    evidence = Evidence(facts, report, _provenance(session), ledger)
+    prefix = release_prefix(plan.dataset, plan.version)
+    publish_package(stage_restricted(evidence, session.work), session.restricted, prefix)
+
+
+def _ledger_row(entry: Entry) -> dict[str, Any]:
+    drawn = entry.reservation
+    return {
+        "seq": entry.seq,
+        "at": entry.at,
+        "unit": "" if drawn is None else drawn.unit,
+        "attempt": 0 if drawn is None else drawn.attempt,
+        "level": "" if drawn is None else drawn.level,
+        "cost": entry.cost.to_json(),
+        "prev": entry.prev,
+        "hash": entry.hash,
+    }
+
+
+def _provenance(session: Session) -> dict[str, Any]:
+    record = session.begin()
+    return {
+        "config_sha256": session.ref.config_digest,
+        "plan_digest": record.plan_digest,
+        "input_hmac": record.input_digest,
+        "root_commitment": record.commitment,
+        "begun": session.event_of(State.PLANNED).at,
+        "actor": session.event_of(State.PLANNED).actor,
+        "library_version": trasgo_lib.__version__,
+        "commit": source_revision(),
+        "python": platform.python_version(),
+        "machine": platform.machine(),
+        "packages": {name: metadata.version(name) for name in _STATED_PACKAGES},
+        "rows_per_batch": ROWS_PER_BATCH,
+    }
+
+
+def source_revision() -> str:
+    """The commit this code was run from, ``-dirty`` when files differ from it, or ``unknown`` outside a checkout."""
+    folder = Path(trasgo_lib.__file__).resolve().parent.parent
+    command = ["git", "-C", str(folder), "describe", "--always", "--abbrev=40", "--dirty", "--exclude=*"]
+    if not (folder / ".git").exists():
+        return "unknown"
+    try:
+        return subprocess.run(command, capture_output=True, text=True, check=True, timeout=30).stdout.strip()
+    except (OSError, subprocess.SubprocessError):
+        return "unknown"

@@ -1,0 +1,317 @@
+"""What a task opens from a reference: plan, records, stores and keys of one run.
+
+Between tasks travels a :class:`RunRef` of public text; each process opens the rest for itself and keeps it, so keys
+never travel and a worker on another machine compiles the plan once.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import socket
+import time
+from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from functools import lru_cache
+from pathlib import Path
+
+from trasgo_lib.budget import Cost
+from trasgo_lib.config import load_config
+from trasgo_lib.data import source_digest
+from trasgo_lib.errors import ConflictError, Reason
+from trasgo_lib.keys import (
+    WrappingKey,
+    commitment,
+    digest_key_context,
+    load_wrapping_key,
+    new_secret,
+    root_context,
+)
+from trasgo_lib.noise import Keystream
+from trasgo_lib.plan import ReleasePlan, compile_plan
+from trasgo_lib.records import Event, Lease, Records, Reservation, State, VersionRecord
+from trasgo_lib.storage import ObjectStore, local_root, open_store
+
+KEY_VARIABLE = "TRASGO_WRAPPING_KEY"
+KEY_FILE_VARIABLE = "TRASGO_KEY_FILE"
+
+
+@dataclass(frozen=True, slots=True)
+class RunRef:
+    """The public facts from which every task opens the run.
+
+    Args:
+        config: absolute path of the release file.
+        config_digest: SHA-256 of its text, hex; another text under the same path is refused.
+        home: the state folder.
+        actor: who runs it, for the ledger.
+    """
+
+    config: str
+    config_digest: str
+    home: str
+    actor: str
+
+
+@dataclass(frozen=True, slots=True)
+class Session:
+    """One run, opened in this process.
+
+    Args:
+        ref: what it was opened from.
+        plan: the compiled plan.
+        records: ledger and lifecycle.
+        public: the public root.
+        restricted: the restricted root.
+        work: folder for work files, private; removed after publication.
+        wrapping_key: opens roots and digest keys; secret.
+    """
+
+    ref: RunRef
+    plan: ReleasePlan
+    records: Records
+    public: ObjectStore
+    restricted: ObjectStore
+    work: Path
+    wrapping_key: WrappingKey
+
+    def version(self) -> VersionRecord | None:
+        """The version's record, or None before its first run."""
+        return self.records.version(self.plan.dataset, self.plan.version)
+
+    def begin(self) -> VersionRecord:
+        """The version's record; made, with a fresh wrapped root, when there is none."""
+        record = self.version()
+        if record is not None:
+            return record
+        plan = self.plan
+        root = new_secret(os.urandom)
+        return self.records.create_version(
+            plan.dataset,
+            plan.version,
+            plan.account,
+            self.wrapping_key.wrap(root, root_context(plan.dataset, plan.version), os.urandom),
+            commitment(root),
+            self.ref.actor,
+            now(),
+        )
+
+    def digest_key(self) -> bytes:
+        """The account's digest key; secret."""
+        account = self.records.account(self.plan.account)
+        return self.wrapping_key.unwrap(account.wrapped_digest_key, digest_key_context(self.plan.account))
+
+    def stream(self, purpose: str, *parts: str | int) -> Keystream:
+        """The keystream of one purpose of this version.
+
+        Args:
+            purpose: ``draw``, ``permute`` or ``probe``.
+            parts: chain digest, level, attempt and keyed input digest, as the purpose needs.
+
+        Raises:
+            ConflictError: the version's root is gone or is not the one that was charged for.
+        """
+        record = self.begin()
+        plan = self.plan
+        root = self._root(record)
+        return Keystream(root, plan.dataset, plan.version, purpose, *parts)
+
+    def freeze(self, input_digest: str) -> None:
+        """Fix plan and input with the version.
+
+        Raises:
+            ConflictError: something was charged for another plan or input.
+        """
+        plan = self.plan
+        self.records.freeze(plan.dataset, plan.version, plan.digest, input_digest, self.ref.actor, now())
+
+    def require_same_plan(self) -> None:
+        """Stop before data is opened when the version was charged for another plan.
+
+        Raises:
+            ConflictError: exit 4; nothing was read or drawn.
+        """
+        record = self.version()
+        if record is None or record.plan_digest in (None, self.plan.digest) or self.spent().is_zero:
+            return
+        raise ConflictError.of(
+            Reason.PLAN_CHANGED,
+            f"version {record.dataset}/{record.version}",
+            required="the plan this version was charged for",
+            came="another plan: mechanism, domain, ladder, target, policy or total differ",
+            fix="Restore the release file, or publish a new version, charged in full.",
+        )
+
+    def require_account(self) -> None:
+        """Stop before data is opened when the account is absent, counts other units, or cannot pay for a first round.
+
+        Raises:
+            BudgetError: no such account, or too little is left.
+            ConflictError: it was opened for another unit.
+        """
+        plan = self.plan
+        account = self.records.account(plan.account)
+        bound, asked = (account.terms.unit, account.terms.max_rows), (plan.privacy_unit, plan.max_rows)
+        if bound != asked:
+            raise ConflictError.of(
+                Reason.ACCOUNT_MISMATCH,
+                f"account {plan.account}",
+                required=f"unit {bound[0]} with at most {bound[1]} rows, as it was opened",
+                came=f"unit {asked[0]} with at most {asked[1]} rows",
+                fix="Correct privacy.unit, or open an account for this unit.",
+            )
+
+    def source_digest(self) -> str:
+        """Keyed digest of the source file as it is now, hex; private.
+
+        Raises:
+            InputContractError: the file cannot be read.
+        """
+        return source_digest(self.plan.source_path, self.digest_key())
+
+    def reserve(self, reservations: Sequence[Reservation]) -> None:
+        """Charge draws, all of them or none.
+
+        Raises:
+            BudgetError: a cap would be passed.
+            ConflictError: the version was charged otherwise.
+        """
+        self.records.reserve_all(reservations, now())
+
+    def spent(self) -> Cost:
+        """What this version has been charged so far."""
+        return self.records.spent_by(self.plan.dataset, self.plan.version)
+
+    def event_of(self, state: State) -> Event:
+        """The event by which the version came into a state.
+
+        Raises:
+            ConflictError: it has not been there.
+        """
+        plan = self.plan
+        for event in self.records.events(plan.dataset, plan.version):
+            if event.kind == "state" and event.state is state:
+                return event
+        raise ConflictError.of(
+            Reason.STATE_CONFLICT,
+            f"version {plan.dataset}/{plan.version}",
+            required=f"a version that has been {state.value}",
+            came="one that has not",
+            fix="Run it again from the start; no draw is paid twice.",
+        )
+
+    def hold_lease(self) -> AbstractContextManager[Lease]:
+        """Keep other runs of this version out for as long as the block runs.
+
+        Raises:
+            ConflictError: another run holds it.
+        """
+        holder = f"{socket.gethostname()} {os.getpid()} {now()}"
+        return self.records.lease(self.plan.dataset, self.plan.version, holder, now(), may_be_alive=_may_be_alive)
+
+    def advance(self, state: str, reason: str, **evidence: str) -> VersionRecord:
+        """Move the version forward by one chained event; a state it has passed is passed over."""
+        plan = self.plan
+        return self.records.transition(plan.dataset, plan.version, state, self.ref.actor, reason, evidence, now())
+
+    def remove_work(self) -> None:
+        """Delete every work file."""
+        shutil.rmtree(self.work, ignore_errors=False) if self.work.exists() else None
+
+    def _root(self, record: VersionRecord) -> bytes:
+        where = f"root of {record.dataset}/{record.version}"
+        try:
+            root = self.wrapping_key.unwrap(record.wrapped_root, root_context(record.dataset, record.version))
+        except ConflictError:
+            root = None
+        if root is None or commitment(root) != record.commitment:
+            raise ConflictError.of(
+                Reason.ROOT_LOST,
+                where,
+                required="the root that this version was charged for",
+                came="none that the wrapping key opens",
+                fix="Restore the wrapping key, or publish a new version, charged in full. A root is never made anew.",
+            )
+        return root
+
+    def __repr__(self) -> str:
+        return f"Session({self.plan.dataset}/{self.plan.version})"
+
+
+def _may_be_alive(holder: str) -> bool:
+    """Whether the process that a lease names can still be running; only this host's processes can be judged."""
+    host, pid, *_ = holder.split(" ")
+    if host != socket.gethostname():
+        return True
+    try:
+        os.kill(int(pid), 0)
+    except (ProcessLookupError, ValueError):
+        return False
+    except PermissionError:
+        return True
+    return True
+
+
+def now() -> str:
+    """The present instant, UTC, ISO 8601 to the second."""
+    return datetime.now(UTC).replace(microsecond=0).isoformat()
+
+
+@lru_cache(maxsize=4)
+def open_session(ref: RunRef) -> Session:
+    """Open a run from its reference; kept for the life of the process.
+
+    Raises:
+        ConfigError: the release file or the key is wrong.
+        ConflictError: the release file is no longer the one the run began with.
+        StoreError: a root or the database cannot be reached.
+    """
+    loaded = load_config(Path(ref.config))
+    if loaded.text_digest != ref.config_digest:
+        raise ConflictError.of(
+            Reason.PLAN_CHANGED,
+            "release file",
+            required="the text this run began with",
+            came="another text",
+            fix="Start the run again.",
+        )
+    plan = compile_plan(loaded)
+    restricted = open_store(plan.restricted_root, private=True, sleep=time.sleep)
+    folder = local_root(plan.restricted_root)
+    state = Path(ref.home) if folder is None else folder / ".trasgo"
+    return Session(
+        ref=ref,
+        plan=plan,
+        records=Records.open(ledger_url(plan)),
+        public=open_store(plan.public_root, sleep=time.sleep),
+        restricted=restricted,
+        work=state / "work" / plan.dataset / plan.version,
+        wrapping_key=wrapping_key(plan, Path(ref.home)),
+    )
+
+
+def ledger_url(plan: ReleasePlan) -> str | Path:
+    """Where the ledger of a plan is: as declared, else in the restricted root."""
+    if plan.config.ledger is not None:
+        return plan.config.ledger.url
+    folder = local_root(plan.restricted_root)
+    return (folder or Path()) / ".trasgo" / "ledger.db"
+
+
+def wrapping_key(plan: ReleasePlan, home: Path, environ: Callable[[str], str | None] = os.environ.get) -> WrappingKey:
+    """The wrapping key: as the release file says, else from the environment, else ``wrapping.key`` in the state folder.
+
+    Raises:
+        ConfigError: there is none, or it is not usable.
+    """
+    keys = plan.config.keys
+    if keys is not None and keys.env is not None:
+        return load_wrapping_key(None, environ(keys.env))
+    if keys is not None and keys.file is not None:
+        return load_wrapping_key((plan.config_path.parent / keys.file).resolve(), None)
+    text, file = environ(KEY_VARIABLE), environ(KEY_FILE_VARIABLE)
+    if text is not None or file is not None:
+        return load_wrapping_key(None if file is None else Path(file), text)
+    return load_wrapping_key(home / "wrapping.key", None)

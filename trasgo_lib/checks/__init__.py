@@ -1,0 +1,31 @@
+"""Output expectations over the batches that will be published, and the probe of every channel.
+
+The only importer of great_expectations, and only inside functions: importing this room does not load it.
+"""
+
+from trasgo_lib.checks.batches import check_batches
+from trasgo_lib.checks.equality import csv_equals_parquet, read_csv_batches
+from trasgo_lib.checks.expected import ExpectedColumn, ExpectedTable, domain_types, expected_table, expected_unit
+from trasgo_lib.checks.grids import Grid, grid_of, published_labels
+from trasgo_lib.checks.probe import FALSE_ALARM, LEAST_ROWS, judge_probe, probe_rows
+from trasgo_lib.checks.report import CheckReport, CheckResult
+
+__all__ = [
+    "FALSE_ALARM",
+    "LEAST_ROWS",
+    "CheckReport",
+    "CheckResult",
+    "ExpectedColumn",
+    "ExpectedTable",
+    "Grid",
+    "check_batches",
+    "csv_equals_parquet",
+    "domain_types",
+    "expected_table",
+    "expected_unit",
+    "grid_of",
+    "judge_probe",
+    "probe_rows",
+    "published_labels",
+    "read_csv_batches",
+]

@@ -1,0 +1,107 @@
+"""Whether two published data files hold the same rows: the CSV file read back as the Parquet file's types."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.csv as pacsv
+import pyarrow.parquet as pq
+
+from trasgo_lib.checks.report import CheckResult
+
+_BLOCK_BYTES = 1 << 22
+"""CSV is read in blocks of this size, so memory does not grow with the file; no published row comes near it."""
+
+
+DataSource = Path | pa.NativeFile
+"""A file on disk, or bytes that were fetched from a store."""
+
+
+def csv_equals_parquet(csv_path: DataSource, parquet_path: DataSource) -> CheckResult:
+    """Compare the two files row by row, column by column, exactly, nulls and empty texts apart.
+
+    Args:
+        csv_path: staged or published CSV file.
+        parquet_path: the Parquet file beside it; its schema says how CSV cells are read.
+
+    Returns:
+        A result that counts rows and names differing columns; a file that cannot be read fails it.
+    """
+    try:
+        with pq.ParquetFile(parquet_path) as parquet:
+            rows, differing = _compare(csv_path, parquet)
+        observed = f"{rows} equal rows" if not differing else "difference in " + ", ".join(sorted(differing))
+        passed = not differing
+    except (pa.ArrowInvalid, pa.ArrowNotImplementedError, pa.ArrowTypeError, OSError):
+        # what Arrow says about a cell it cannot read would quote that cell
+        observed, passed = "a file that cannot be read as the declared columns", False
+    return CheckResult(
+        name="csv_equals_parquet", column=None, passed=passed, observed=observed, limit="the same rows in both files"
+    )
+
+
+def _compare(csv_path: DataSource, parquet: pq.ParquetFile) -> tuple[int, set[str]]:
+    schema = parquet.schema_arrow
+    left = _Rows(parquet.iter_batches(), schema)
+    right = _Rows(read_csv_batches(csv_path, schema), schema)
+    rows = 0
+    while (count := min(left.ready(), right.ready())) > 0:
+        ours, theirs = left.take(count), right.take(count)
+        differing = {name for name in schema.names if not _same(ours.column(name), theirs.column(name))}
+        if differing:
+            return rows, differing
+        rows += count
+    return rows, {"the number of rows"} if left.ready() or right.ready() else set()
+
+
+def read_csv_batches(path: DataSource, schema: pa.Schema) -> Iterator[pa.RecordBatch]:
+    """A published CSV file as batches of the given types.
+
+    An empty field without quotes is a null, a quoted one is empty text.
+
+    Raises:
+        pyarrow.ArrowInvalid: when the header or a cell does not fit the schema.
+    """
+    types = {field.name: field.type for field in schema}
+    convert = pacsv.ConvertOptions(
+        column_types=types, null_values=[""], strings_can_be_null=True, quoted_strings_can_be_null=False
+    )
+    reading = pacsv.ReadOptions(block_size=_BLOCK_BYTES)
+    parsing = pacsv.ParseOptions(newlines_in_values=True)
+    with pacsv.open_csv(path, read_options=reading, parse_options=parsing, convert_options=convert) as reader:
+        if reader.schema.names != schema.names:
+            raise pa.ArrowInvalid("the CSV header differs from the declared columns")
+        yield from reader
+
+
+class _Rows:
+    """Re-cuts an iterator of batches: takes any number of rows that are at hand."""
+
+    def __init__(self, batches: Iterator[pa.RecordBatch], schema: pa.Schema) -> None:
+        self._batches = batches
+        self._names = schema.names
+        self._batch: pa.RecordBatch | None = None
+
+    def ready(self) -> int:
+        """Rows at hand, reading on when there are none; 0 at the end."""
+        while self._batch is None or self._batch.num_rows == 0:
+            self._batch = next(self._batches, None)
+            if self._batch is None:
+                return 0
+        return int(self._batch.num_rows)
+
+    def take(self, count: int) -> pa.RecordBatch:
+        """The next ``count`` rows; no more than ``ready`` said."""
+        if self._batch is None:
+            raise ValueError("no rows are at hand")
+        taken, self._batch = self._batch.slice(0, count), self._batch.slice(count)
+        return taken
+
+
+def _same(ours: pa.Array, theirs: pa.Array) -> bool:
+    if ours.equals(theirs):
+        return True
+    # NaN differs from itself; in a public column from a Parquet source it must still count as the same
+    return pa.types.is_float64(ours.type) and bool(ours.view(pa.int64()).equals(theirs.view(pa.int64())))

@@ -1,0 +1,75 @@
+"""The release file: its models, its reader and its JSON Schema."""
+
+from trasgo_lib.config.columns import (
+    CategoryColumn,
+    Column,
+    DateColumn,
+    LossName,
+    NoisedColumn,
+    NumberColumn,
+    PlainColumn,
+    PointColumn,
+    Replace,
+    TargetSpec,
+)
+from trasgo_lib.config.document import Document, KeyPath, Mark
+from trasgo_lib.config.domains import BoxSpec, CategorySpec, CellsSpec, DateSpec, GeoSpec, NumberSpec, PointSources
+from trasgo_lib.config.faults import closest, in_file_order
+from trasgo_lib.config.keys import documented_keys
+from trasgo_lib.config.load import LoadedConfig, json_schema, json_schema_text, load_config
+from trasgo_lib.config.release import (
+    Checks,
+    CsvOptions,
+    GroupSpec,
+    Keys,
+    LedgerSpec,
+    Loop,
+    Privacy,
+    Publish,
+    ReleaseConfig,
+    ReleaseInfo,
+    Source,
+    UnitColumn,
+)
+
+__all__ = [
+    "BoxSpec",
+    "CategoryColumn",
+    "CategorySpec",
+    "CellsSpec",
+    "Checks",
+    "Column",
+    "CsvOptions",
+    "DateColumn",
+    "DateSpec",
+    "Document",
+    "GeoSpec",
+    "GroupSpec",
+    "KeyPath",
+    "Keys",
+    "LedgerSpec",
+    "LoadedConfig",
+    "Loop",
+    "LossName",
+    "Mark",
+    "NoisedColumn",
+    "NumberColumn",
+    "NumberSpec",
+    "PlainColumn",
+    "PointColumn",
+    "PointSources",
+    "Privacy",
+    "Publish",
+    "ReleaseConfig",
+    "ReleaseInfo",
+    "Replace",
+    "Source",
+    "TargetSpec",
+    "UnitColumn",
+    "closest",
+    "documented_keys",
+    "in_file_order",
+    "json_schema",
+    "json_schema_text",
+    "load_config",
+]

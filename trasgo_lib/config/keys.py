@@ -1,0 +1,59 @@
+"""Every key a release file may hold: one walk over the models serves messages, documentation and their tests."""
+
+from __future__ import annotations
+
+import types
+from collections.abc import Iterator
+from functools import cache
+from typing import Annotated, Any, Union, get_args, get_origin
+
+from pydantic import BaseModel, Tag
+from pydantic.fields import FieldInfo
+
+from trasgo_lib.config.release import ReleaseConfig
+
+Pattern = tuple[str, ...]
+"""A path with ``[]`` for list positions and ``?tag`` for the chosen form of a value that has several."""
+
+
+@cache
+def models_by_pattern() -> dict[Pattern, type[BaseModel]]:
+    """The model that stands at each pattern."""
+    return dict(_walk(ReleaseConfig, ()))
+
+
+@cache
+def documented_keys() -> frozenset[str]:
+    """Every key as ``configs/README.md`` writes it, such as ``columns[].domain.step``."""
+    return frozenset(
+        _written((*pattern, name)) for pattern, model in models_by_pattern().items() for name in model.model_fields
+    )
+
+
+def fields_at(pattern: Pattern) -> dict[str, FieldInfo]:
+    """The keys that may stand in the mapping at a pattern, with their descriptions and examples."""
+    model = models_by_pattern().get(pattern)
+    return {} if model is None else model.model_fields
+
+
+def _written(pattern: Pattern) -> str:
+    parts = [part for part in pattern if not part.startswith("?")]
+    return "".join(part if part == "[]" else f".{part}" for part in parts).lstrip(".")
+
+
+def _walk(annotation: Any, pattern: Pattern) -> Iterator[tuple[Pattern, type[BaseModel]]]:
+    origin = get_origin(annotation)
+    if isinstance(annotation, type) and issubclass(annotation, BaseModel):
+        yield pattern, annotation
+        for name, field in annotation.model_fields.items():
+            tags = tuple(item.tag for item in field.metadata if isinstance(item, Tag))
+            yield from _walk(field.annotation, (*pattern, name, *tags))
+    elif origin is Annotated:
+        inner, *metadata = get_args(annotation)
+        tags = tuple(item.tag for item in metadata if isinstance(item, Tag))
+        yield from _walk(inner, (*pattern, *tags))
+    elif origin in (Union, types.UnionType):
+        for member in get_args(annotation):
+            yield from _walk(member, pattern)
+    elif origin is tuple:
+        yield from _walk(get_args(annotation)[0], (*pattern, "[]"))

@@ -1,0 +1,132 @@
+"""From a path to a release file's models, with every fault at once."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from pydantic import ValidationError
+
+from trasgo_lib.config.document import Document, KeyPath, read_document
+from trasgo_lib.config.faults import faults_of, placed_fault
+from trasgo_lib.config.release import ReleaseConfig
+from trasgo_lib.errors import ConfigError, Fault, Reason
+
+_LARGEST_FILE_BYTES = 8 * 2**20
+"""Release files are written by people; the largest code lists stay far below this."""
+
+_SCHEMA_DIALECT = "https://json-schema.org/draft/2020-12/schema"
+
+
+@dataclass(frozen=True, slots=True)
+class LoadedConfig:
+    """A release file that has the right shape.
+
+    Args:
+        config: its models.
+        path: where it was read from.
+        text_digest: SHA-256 of its bytes, hex; public.
+        document: its values and marks.
+    """
+
+    config: ReleaseConfig
+    path: Path
+    text_digest: str
+    document: Document
+
+    def resolve(self, text: str) -> Path:
+        """A path written in the file; relative ones start at the file's folder."""
+        return (self.path.parent / text).resolve()
+
+    def fault(self, reason: Reason, key_path: KeyPath, *, required: str, came: str, fix: str) -> Fault:
+        """A fault at a key, with its line, its column and its name (``columns[wage].domain.step``)."""
+        return placed_fault(self.document, reason, key_path, required=required, came=came, fix=fix)
+
+    def placed(self, fault: Fault, key_path: KeyPath) -> Fault:
+        """A fault found elsewhere, placed at a key."""
+        mark = self.document.mark(key_path)
+        return replace(fault, where=self.document.name_of(key_path), line=mark.line, column=mark.column)
+
+
+def load_config(path: Path) -> LoadedConfig:
+    """Read a release file.
+
+    Args:
+        path: a YAML 1.2 file in UTF-8; public.
+
+    Raises:
+        ConfigError: all faults at once, each with line, column, key, what was required, what came, what to do.
+    """
+    raw = _read(path)
+    document = read_document(_decoded(raw, path))
+    config = _validated(document)
+    return LoadedConfig(config, path.resolve(), hashlib.sha256(raw).hexdigest(), document)
+
+
+def json_schema() -> dict[str, Any]:
+    """The JSON Schema of release files, for editors; stored as ``release.schema.json`` beside this module."""
+    schema = ReleaseConfig.model_json_schema()
+    return {"$schema": _SCHEMA_DIALECT, **schema, "title": "Trasgo release file"}
+
+
+def json_schema_text() -> str:
+    """The schema as it is stored."""
+    return json.dumps(json_schema(), indent=2, sort_keys=True, ensure_ascii=False) + "\n"
+
+
+def _read(path: Path) -> bytes:
+    try:
+        raw = path.read_bytes() if path.stat().st_size <= _LARGEST_FILE_BYTES else None
+    except OSError as error:
+        came = error.strerror or "an error of the operating system"
+        raise ConfigError.of(
+            Reason.FILE_UNREADABLE, str(path), required="a readable file", came=came, fix="Correct the path."
+        ) from None
+    if raw is None:
+        raise ConfigError.of(
+            Reason.FILE_UNREADABLE,
+            str(path),
+            required=f"at most {_LARGEST_FILE_BYTES} bytes",
+            came="a larger file",
+            fix="Name the release file, not the data.",
+        )
+    return raw
+
+
+def _decoded(raw: bytes, path: Path) -> str:
+    try:
+        return raw.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        line = raw.count(b"\n", 0, error.start) + 1
+        column = error.start - raw.rfind(b"\n", 0, error.start)
+        fault = Fault(
+            Reason.BAD_ENCODING,
+            str(path),
+            "UTF-8 text",
+            f"a byte that is not UTF-8, at offset {error.start}",
+            "Save the release file as UTF-8.",
+            line=line,
+            column=column,
+        )
+        raise ConfigError(fault) from None
+
+
+def _validated(document: Document) -> ReleaseConfig:
+    if not isinstance(document.value, Mapping):
+        fault = placed_fault(
+            document,
+            Reason.BAD_SHAPE,
+            (),
+            required="a mapping that begins with `format: 1`",
+            came="an empty file" if document.value is None else "something else",
+            fix="Start from configs/demo/cps1988.yaml.",
+        )
+        raise ConfigError(fault)
+    try:
+        return ReleaseConfig.model_validate(document.value)
+    except ValidationError as error:
+        raise ConfigError(*faults_of(error, document)) from None

@@ -1,0 +1,275 @@
+"""The release file: everything a statistical office declares about one release, apart from its columns' details."""
+
+from __future__ import annotations
+
+import codecs
+from typing import Annotated, Literal
+
+from pydantic import Discriminator, Field, Tag, field_validator, model_validator
+
+from trasgo_lib.config.columns import Column
+from trasgo_lib.config.shape import (
+    ColumnName,
+    DeltaText,
+    EpsilonText,
+    FormatVersion,
+    GeoText,
+    Many,
+    Model,
+    RatioText,
+    ShareText,
+    Slug,
+    Text,
+    VersionText,
+    at_least,
+    shape_error,
+)
+
+
+class ReleaseInfo(Model):
+    """Which release this is."""
+
+    dataset: Slug = Field(description="name of the data set; a folder name in the store", examples=["cps1988"])
+    version: VersionText = Field(
+        description="version; a release is immutable, a correction is a new version", examples=["1"]
+    )
+    title: Text = Field(description="title, for people", examples=["Current Population Survey, March 1988"])
+    description: str = Field(default="", description="what the data are, for people", examples=["Men aged 18 to 70"])
+    licence: str = Field(default="", description="licence of the published files", examples=["CC0-1.0"])
+    source_note: str = Field(
+        default="", description="where the source comes from, for people", examples=["US Census Bureau"]
+    )
+
+
+class CsvOptions(Model):
+    """How the CSV file is written; nothing is guessed."""
+
+    encoding: Text = Field(default="utf-8", description="character encoding", examples=["latin-1"])
+    delimiter: str = Field(
+        default=",", min_length=1, max_length=1, description="field separator, one character", examples=[";"]
+    )
+    decimal: Literal[".", ","] = Field(default=".", description="decimal mark", examples=[","])
+    thousands: str | None = Field(
+        default=None, min_length=1, max_length=1, description="thousands mark, or null", examples=["."]
+    )
+    header: bool = Field(default=True, description="whether the first record holds the column names", examples=[True])
+    quote: str | None = Field(
+        default='"', min_length=1, max_length=1, description="quotation mark, one character", examples=['"']
+    )
+    missing: Many[str] = Field(
+        default=("",), description="texts that mean missing, in every column", examples=[["", "?"]]
+    )
+    trim: bool = Field(default=True, description="whether blanks around names and cells are removed", examples=[True])
+
+    @field_validator("encoding", mode="after")
+    @classmethod
+    def _known_encoding(cls, name: str) -> str:
+        try:
+            "a".encode(name)
+            codecs.lookup(name)
+        except (LookupError, ValueError):
+            required = "a character encoding that Python knows"
+            raise shape_error(required, repr(name), 'Write it as in "utf-8" or "latin-1".') from None
+        return name
+
+    @model_validator(mode="after")
+    def _marks_differ(self) -> CsvOptions:
+        if self.thousands is not None and (self.thousands == self.decimal or self.thousands.isalnum()):
+            required = "a thousands mark that differs from the decimal mark and is no digit or letter"
+            raise shape_error(required, repr(self.thousands), "Correct one of them.", at=("thousands",))
+        if self.delimiter in (self.quote, "\n", "\r", "\ufeff"):
+            required = "a delimiter that is neither the quotation mark nor an end of line"
+            raise shape_error(required, repr(self.delimiter), "Correct one of them.", at=("delimiter",))
+        if self.delimiter == self.decimal:
+            required = "a delimiter that differs from the decimal mark"
+            raise shape_error(required, repr(self.delimiter), "Correct one of them.", at=("delimiter",))
+        return self
+
+
+class Source(Model):
+    """The file that holds the raw rows."""
+
+    path: Text = Field(description="source file; relative paths start at the release file", examples=["cps1988.csv"])
+    format: Literal["csv", "parquet"] = Field(description="csv or parquet", examples=["csv"])
+    csv: CsvOptions = Field(
+        default_factory=CsvOptions, description="how the CSV file is written", examples=[{"delimiter": ";"}]
+    )
+
+    @model_validator(mode="after")
+    def _options_fit(self) -> Source:
+        if self.format == "parquet" and "csv" in self.model_fields_set:
+            raise shape_error("csv options only with format csv", "format parquet", "Remove `csv`.", at=("csv",))
+        return self
+
+
+class UnitColumn(Model):
+    """A privacy unit with several rows."""
+
+    column: ColumnName = Field(description="the column (role unit) that says whose row it is", examples=["person_id"])
+    max_rows: int = Field(ge=1, le=10**6, description="most rows of one unit; more stop the run", examples=[3])
+
+
+def _unit_kind(value: object) -> str:
+    return "?column" if isinstance(value, (dict, UnitColumn)) else "?row"
+
+
+class Privacy(Model):
+    """The budget, whose record it protects, and the account that pays."""
+
+    epsilon_total: EpsilonText = Field(description="most epsilon of this version, per unit, nats", examples=["8"])
+    delta_total: DeltaText = Field(default="0", description="most delta of this version, per unit", examples=["1e-9"])
+    geo_total: GeoText | None = Field(
+        default=None, description="most geo epsilon of this version, per kilometre", examples=["13.86"]
+    )
+    account: Slug = Field(description="the account that pays; opened with `trasgo ledger open`", examples=["cps"])
+    unit: Annotated[
+        Annotated[Literal["row"], Tag("?row")] | Annotated[UnitColumn, Tag("?column")], Discriminator(_unit_kind)
+    ] = Field(default="row", description="row, or the column that says whose row it is", examples=["row"])
+    row_order: Literal["shuffle", "source"] = Field(
+        default="shuffle",
+        description="shuffle (keyed), or source: you assert that the order tells nothing",
+        examples=["shuffle"],
+    )
+
+
+class GroupSpec(Model):
+    """Columns noised as one unit."""
+
+    name: ColumnName = Field(description="name of the group", examples=["place"])
+    columns: Annotated[Many[ColumnName], at_least(2, "columns")] = Field(
+        description="its columns", json_schema_extra={"minItems": 2}, examples=[["smsa", "region"]]
+    )
+    mechanism: Text = Field(description="a mechanism of the registry", examples=["kary_randomized_response"])
+
+
+class Loop(Model):
+    """How levels are raised until every target is met."""
+
+    loss_from: Literal["released", "original"] = Field(
+        default="released",
+        description="losses that steer the loop: from released or from original data",
+        examples=["original"],
+    )
+    composition: Literal["chain", "sequential"] = Field(
+        default="chain",
+        description="chain: a raised level costs the difference; sequential: every attempt adds up",
+        examples=["sequential"],
+    )
+    start: EpsilonText = Field(default="0.25", description="first level of a column, nats", examples=["0.25"])
+    ratio: RatioText = Field(
+        default="1.25", description="each level over the one before; more than 1", examples=["1.25"]
+    )
+    on_unmet: Literal["hold", "publish"] = Field(
+        default="hold", description="what happens when a target cannot be met within the total", examples=["hold"]
+    )
+    max_rounds: int = Field(default=100, ge=1, le=10_000, description="most rounds of the loop", examples=[100])
+    correlation: Literal["pearson", "spearman", "kendall"] = Field(
+        default="pearson", description="the correlation behind correlation_loss", examples=["spearman"]
+    )
+
+
+class Checks(Model):
+    """Limits of the output checks."""
+
+    max_share_at_bounds: ShareText = Field(
+        default="0.7",
+        description="largest share of a number's released values on its two bounds, 0 to 1",
+        examples=["0.7"],
+    )
+
+
+class Publish(Model):
+    """Where the release goes."""
+
+    store: Text | None = Field(
+        default=None, description="folder or URI that holds public/ and restricted/", examples=["../../releases"]
+    )
+    public: Text | None = Field(
+        default=None, description="URI of the public root, instead of store", examples=["s3://open-data/micro"]
+    )
+    restricted: Text | None = Field(
+        default=None, description="URI of the restricted root, instead of store", examples=["/srv/restricted"]
+    )
+    formats: Many[Literal["parquet", "csv"]] = Field(
+        default=("parquet", "csv"),
+        description="file formats of the data; parquet is always among them",
+        examples=[["parquet", "csv"]],
+    )
+
+    @field_validator("formats", mode="after")
+    @classmethod
+    def _parquet_among_them(cls, formats: tuple[str, ...]) -> tuple[str, ...]:
+        if "parquet" not in formats or len(set(formats)) != len(formats):
+            came = ", ".join(formats) or "none"
+            raise shape_error("parquet, and csv if wanted, each once", came, "Write [parquet, csv].")
+        return formats
+
+    @model_validator(mode="after")
+    def _one_place(self) -> Publish:
+        named = tuple(name for name in ("store", "public", "restricted") if getattr(self, name) is not None)
+        if named not in (("store",), ("public", "restricted")):
+            came = " and ".join(named) or "none"
+            raise shape_error("store, or both public and restricted", came, "Write `store: ../releases`.")
+        if self.public is not None and self.public == self.restricted:
+            raise shape_error("two different roots", "the same twice", "Separate them.", at=("restricted",))
+        return self
+
+
+class Keys(Model):
+    """Where the wrapping key comes from; never the key itself."""
+
+    file: Text | None = Field(
+        default=None, repr=False, description="key file, mode 0600", examples=["../../.trasgo/wrapping.key"]
+    )
+    env: Text | None = Field(
+        default=None, repr=False, description="environment variable that holds the key", examples=["TRASGO_KEY"]
+    )
+
+    @model_validator(mode="after")
+    def _one_place(self) -> Keys:
+        if (self.file is None) == (self.env is None):
+            came = "none" if self.file is None else "both"
+            raise shape_error("exactly one of file, env", came, "Write `file: PATH` or `env: NAME`.")
+        return self
+
+
+class LedgerSpec(Model):
+    """The database of accounts and releases."""
+
+    url: Text = Field(
+        repr=False, description="SQLAlchemy URL of the database", examples=["sqlite:////srv/trasgo/ledger.db"]
+    )
+
+
+class ReleaseConfig(Model):
+    """A whole release file."""
+
+    format: FormatVersion = Field(description="version of this file's format", examples=[1])
+    release: ReleaseInfo = Field(
+        description="which release this is", examples=[{"dataset": "cps1988", "version": "1", "title": "CPS"}]
+    )
+    source: Source = Field(
+        description="the file that holds the raw rows", examples=[{"path": "cps1988.csv", "format": "csv"}]
+    )
+    privacy: Privacy = Field(
+        description="budget, unit and account", examples=[{"epsilon_total": "8", "account": "cps"}]
+    )
+    columns: Annotated[Many[Column], at_least(1, "column")] = Field(
+        description="every column of the file",
+        json_schema_extra={"minItems": 1},
+        examples=[[{"name": "fnlwgt", "role": "drop"}]],
+    )
+    groups: Many[GroupSpec] = Field(default=(), description="columns noised as one unit", examples=[[]])
+    loop: Loop = Field(default_factory=Loop, description="how levels are raised", examples=[{"loss_from": "original"}])
+    checks: Checks = Field(
+        default_factory=Checks, description="limits of the output checks", examples=[{"max_share_at_bounds": "0.7"}]
+    )
+    publish: Publish = Field(description="where the release goes", examples=[{"store": "../../releases"}])
+    keys: Keys | None = Field(
+        default=None, description="where the wrapping key comes from", examples=[{"env": "TRASGO_KEY"}]
+    )
+    ledger: LedgerSpec | None = Field(
+        default=None,
+        description="database of accounts; default <restricted>/.trasgo/ledger.db",
+        examples=[{"url": "sqlite:////srv/trasgo/ledger.db"}],
+    )

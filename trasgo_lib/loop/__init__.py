@@ -1,0 +1,24 @@
+"""The loop: what to draw next, from the plan and what was found so far."""
+
+from trasgo_lib.loop.decide import first_step, next_step
+from trasgo_lib.loop.history import History, LossSource, RoundEntry, is_met
+from trasgo_lib.loop.steps import Continue, Shortfall, Stop, StopReason
+from trasgo_lib.loop.view import LoopPlan, LoopTarget, LoopUnit, cost_of, total_of
+
+__all__ = [
+    "Continue",
+    "History",
+    "LoopPlan",
+    "LoopTarget",
+    "LoopUnit",
+    "LossSource",
+    "RoundEntry",
+    "Shortfall",
+    "Stop",
+    "StopReason",
+    "cost_of",
+    "first_step",
+    "is_met",
+    "next_step",
+    "total_of",
+]

@@ -1,0 +1,25 @@
+"""Plans: a release file compiled, costed and explained before any data is opened."""
+
+from trasgo_lib.plan.compile import compile_plan
+from trasgo_lib.plan.explain import NOT_COVERED, PlanExplanation, RungExplanation, UnitExplanation, explain
+from trasgo_lib.plan.model import ColumnPlan, ReleasePlan, Role, Target, UnitPlan
+from trasgo_lib.plan.reading import source_reading
+from trasgo_lib.plan.render import render
+from trasgo_lib.plan.totals import worst_case
+
+__all__ = [
+    "NOT_COVERED",
+    "ColumnPlan",
+    "PlanExplanation",
+    "ReleasePlan",
+    "Role",
+    "RungExplanation",
+    "Target",
+    "UnitExplanation",
+    "UnitPlan",
+    "compile_plan",
+    "explain",
+    "render",
+    "source_reading",
+    "worst_case",
+]

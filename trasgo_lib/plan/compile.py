@@ -1,0 +1,96 @@
+"""compile: every name, domain, channel, rung and worst-case cost resolved and checked, before data is opened."""
+
+from __future__ import annotations
+
+from trasgo_lib.amounts import Delta, Epsilon, Geo
+from trasgo_lib.config import LoadedConfig, PlainColumn, ReleaseConfig
+from trasgo_lib.plan.digest import plan_digest
+from trasgo_lib.plan.faults import FaultCollector
+from trasgo_lib.plan.model import ColumnPlan, ReleasePlan, UnitPlan
+from trasgo_lib.plan.rules import check_names, check_not_built, check_places, check_roles, check_targets
+from trasgo_lib.plan.totals import check_delta_total, check_epsilon_total, check_geo_total, first_charges, rows_per_unit
+from trasgo_lib.plan.units import UnitContext, compile_unit, released_names, sources_of
+
+
+def compile_plan(loaded: LoadedConfig) -> ReleasePlan:
+    """Resolve a release file.
+
+    Every channel of every rung is built and certified, so that nothing about the release file can fail later.
+
+    Args:
+        loaded: a release file of the right shape; public.
+
+    Raises:
+        ConfigError: all faults at once, each with line, column, key, what was required, what came, what to do.
+    """
+    faults = FaultCollector(loaded)
+    config = loaded.config
+    for check in (check_not_built, check_roles, check_names, check_targets, check_places):
+        check(config, faults)
+    check_epsilon_total(config, faults)
+    check_geo_total(config, faults)
+    units = _units(config, faults)
+    check_delta_total(config, units, faults)
+    faults.raise_all()
+    return _assemble(loaded, units)
+
+
+def _units(config: ReleaseConfig, faults: FaultCollector) -> tuple[UnitPlan, ...]:
+    total = Epsilon.parse(config.privacy.epsilon_total).units
+    charges = first_charges(config)
+    units = []
+    for position, column in enumerate(config.columns):
+        if isinstance(column, PlainColumn):
+            continue
+        others = sum(charge.units for place, charge in charges.items() if place != position)
+        context = UnitContext(config, rows_per_unit(config), Epsilon(max(0, total - others)))
+        unit = compile_unit(column, ("columns", position), context, faults)
+        if unit is not None:
+            units.append(unit)
+    return tuple(units)
+
+
+def _assemble(loaded: LoadedConfig, units: tuple[UnitPlan, ...]) -> ReleasePlan:
+    config = loaded.config
+    privacy, loop = config.privacy, config.loop
+    totals = (
+        Epsilon.parse(privacy.epsilon_total),
+        Delta.parse(privacy.delta_total, zero=True),
+        Geo(0) if privacy.geo_total is None else Geo.parse(privacy.geo_total),
+    )
+    columns = _columns(config)
+    return ReleasePlan(
+        config=config,
+        config_path=loaded.path,
+        source_path=loaded.resolve(config.source.path),
+        dataset=config.release.dataset,
+        version=config.release.version,
+        account=privacy.account,
+        privacy_unit="row" if privacy.unit == "row" else privacy.unit.column,
+        max_rows=rows_per_unit(config),
+        row_order=privacy.row_order,
+        epsilon_total=totals[0],
+        delta_total=totals[1],
+        geo_total=totals[2],
+        columns=columns,
+        units=units,
+        loss_from=loop.loss_from,
+        composition=loop.composition,
+        on_unmet=loop.on_unmet,
+        max_rounds=loop.max_rounds,
+        correlation=loop.correlation,
+        digest=plan_digest(config, totals, columns, units),
+    )
+
+
+def _columns(config: ReleaseConfig) -> tuple[ColumnPlan, ...]:
+    return tuple(
+        ColumnPlan(
+            name=column.name,
+            role=column.role,
+            sources=sources_of(column),
+            unit=column.name if column.role == "noised" else None,
+            released=released_names(column),
+        )
+        for column in config.columns
+    )

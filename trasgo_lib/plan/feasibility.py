@@ -1,0 +1,103 @@
+"""Building every channel of a ladder before data is opened, and saying what is wrong when one cannot be built."""
+
+from __future__ import annotations
+
+from decimal import Decimal
+
+from trasgo_lib.amounts import Epsilon
+from trasgo_lib.config import KeyPath, NoisedColumn, PointColumn
+from trasgo_lib.data import Domain
+from trasgo_lib.errors import ConfigError, Fault, Reason
+from trasgo_lib.mechanisms import Channel
+from trasgo_lib.plan.channels import Parameter, channel_of
+from trasgo_lib.plan.faults import FaultCollector
+
+_LEAST_USE = Decimal("0.999")
+"""A certificate below this share of the claim means that budget would be paid for and not used."""
+
+_UNDERUSED = frozenset({"gaussian"})
+"""Mechanisms that may certify further below the claim: on small domains sigma moves the certificate in jumps."""
+
+_KEYS = ("delta", "utility", "epsilon", "missing", "radius_m")
+
+
+def certified_rungs(
+    column: NoisedColumn,
+    domain: Domain,
+    parameters: tuple[tuple[str, Parameter], ...],
+    rungs: tuple[Epsilon, ...],
+    path: KeyPath,
+    faults: FaultCollector,
+) -> tuple[Epsilon, ...]:
+    """The rungs whose channels exist and certify, from the first on.
+
+    The first rung must work; a ladder ends below the first later rung that does not, since integers of 64 bits cannot
+    hold arbitrarily large ratios.
+
+    Args:
+        column: a noised column whose mechanism fits.
+        domain: its domain.
+        parameters: the mechanism's parameters.
+        rungs: the ladder as declared.
+        path: the column's place in the release file.
+        faults: where faults go.
+    """
+    working: list[Epsilon] = []
+    for rung in rungs:
+        trouble = _trouble(column, domain, parameters, rung)
+        if trouble:
+            if not working:
+                _note(trouble, column, path, faults)
+            break
+        working.append(rung)
+    return tuple(working)
+
+
+def _trouble(
+    column: NoisedColumn, domain: Domain, parameters: tuple[tuple[str, Parameter], ...], rung: Epsilon
+) -> tuple[Fault, ...]:
+    try:
+        channel = channel_of(column.mechanism, domain, rung, parameters)
+    except ConfigError as error:
+        return error.faults
+    claim = Decimal(column.geo.epsilon) if isinstance(column, PointColumn) else rung.decimal
+    return _uncertified(channel, claim)
+
+
+def _uncertified(channel: Channel, claim: Decimal) -> tuple[Fault, ...]:
+    certified = channel.certified_epsilon
+    enough = certified >= _LEAST_USE * claim or channel.name in _UNDERUSED
+    if certified <= claim and enough:
+        return ()
+    came = f"a certificate of {certified}, " + ("above the claim" if certified > claim else "far below the claim")
+    return (
+        Fault(
+            Reason.CLAIM_NOT_CERTIFIED,
+            "epsilon",
+            f"a channel that certifies {_LEAST_USE} to 1 times epsilon {claim}",
+            came,
+            "Use another level, a coarser step or another mechanism.",
+        ),
+    )
+
+
+def _note(trouble: tuple[Fault, ...], column: NoisedColumn, path: KeyPath, faults: FaultCollector) -> None:
+    keys: dict[str, KeyPath] = {key: (*path, key) for key in _KEYS}
+    keys["epsilon"] = _level_path(column, path)
+    keys["radius_m"] = (*path, "geo", "radius_m")
+    for fault in trouble:
+        place = keys.get(_key(fault), (*path, "mechanism"))
+        faults.add(fault.reason, place, required=fault.required, came=fault.came, fix=fault.fix)
+
+
+def _key(fault: Fault) -> str:
+    """The parameter a mechanism complains about; it writes ``laplace epsilon``."""
+    return fault.where.rsplit(" ", 1)[-1]
+
+
+def _level_path(column: NoisedColumn, path: KeyPath) -> KeyPath:
+    if isinstance(column, PointColumn):
+        return (*path, "geo", "epsilon")
+    if column.epsilon is not None:
+        return (*path, "epsilon")
+    return (*path, "start") if column.start is not None else ("loop", "start")

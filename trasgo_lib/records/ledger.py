@@ -1,0 +1,249 @@
+"""Accounts and charges: every loss is reserved here before it is drawn, and never given back.
+
+Each function runs inside one transaction of the caller; writers hold the lock from their first statement on, so what
+is read here is still true when the entry is written.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import sqlalchemy as sa
+
+from trasgo_lib.amounts import Amount, Delta, Epsilon, Geo
+from trasgo_lib.budget import Cost, cost
+from trasgo_lib.errors import BudgetError, ConflictError, Fault, Reason
+from trasgo_lib.records import documents, lifecycle
+from trasgo_lib.records.model import Account, AccountTerms, Entry, Reservation, State, VersionRecord
+from trasgo_lib.records.tables import ACCOUNTS, ENTRIES
+
+_DRAWS_HAPPEN_IN = frozenset({State.PLANNED, State.VALIDATED, State.DRAWN})
+"""Once a version is checked or held its draws are over; asking again for one it has is always answered."""
+
+
+def open_account(
+    connection: sa.Connection, terms: AccountTerms, wrapped_digest_key: bytes, actor: str, at: str
+) -> Account:
+    """Open an account and write its first entry, which binds the terms.
+
+    Raises:
+        ConflictError: an account of this name exists.
+    """
+    if _row(connection, terms.name) is not None:
+        raise ConflictError.of(
+            Reason.ALREADY_EXISTS,
+            f"account {terms.name}",
+            required="a name that is not taken",
+            came="an open account",
+            fix="Use it, or open one of another name. Its terms and cap never change.",
+        )
+    connection.execute(
+        ACCOUNTS.insert().values(
+            name=terms.name,
+            population=terms.population,
+            unit=terms.unit,
+            max_rows=terms.max_rows,
+            composition=terms.composition,
+            wrapped_digest_key=wrapped_digest_key,
+            seq=0,
+            head=documents.GENESIS,
+            **_columns("cap_", terms.cap),
+            **_columns("spent_", Cost.zero()),
+        )
+    )
+    _append(connection, documents.opening_entry(terms, actor, at), None)
+    return account(connection, terms.name)
+
+
+def account(connection: sa.Connection, name: str) -> Account:
+    """The account as it stands.
+
+    Raises:
+        BudgetError: there is none of this name.
+    """
+    row = _row(connection, name)
+    if row is None:
+        known = connection.scalars(sa.select(ACCOUNTS.c.name).order_by(ACCOUNTS.c.name)).all()
+        raise BudgetError.of(
+            Reason.NO_ACCOUNT,
+            f"account {name}",
+            required="an open account" + (f", such as {', '.join(known)}" if known else ""),
+            came="none of this name",
+            fix="Open it first: trasgo ledger open",
+        )
+    return to_account(row)
+
+
+def accounts(connection: sa.Connection) -> tuple[Account, ...]:
+    """Every account, by name."""
+    return tuple(to_account(row) for row in connection.execute(sa.select(ACCOUNTS).order_by(ACCOUNTS.c.name)))
+
+
+def reserve(connection: sa.Connection, reservation: Reservation, at: str) -> Entry:
+    """Charge one draw, or return the entry that already did.
+
+    Raises:
+        BudgetError: no such account, nothing to charge, or a cap would be passed; nothing is written.
+        ConflictError: the version is unknown, is charged to another account, has another root or input, is not frozen
+            or is past its draws; the account counts units otherwise; or the same draw was charged for another loss.
+        AmountError: the cost does not fit an amount.
+    """
+    holder = account(connection, reservation.account)
+    version = _drawable(connection, reservation)
+    if holder.terms.max_rows != reservation.max_rows:
+        raise _mismatch(f"max_rows {holder.terms.max_rows}, as the account was opened", str(reservation.max_rows))
+    key = documents.identity(reservation)
+    stored = connection.scalar(sa.select(ENTRIES.c.document).where(ENTRIES.c.identity == key))
+    if stored is not None:
+        return _same_charge(documents.read_entry(stored), reservation)
+    _check_open_for_draws(version, reservation)
+    charged = cost(reservation.event, reservation.max_rows)
+    _check_cap(holder, charged)
+    entry = documents.charge_entry(reservation, charged, holder.spent + charged, holder.seq + 1, holder.head, at)
+    _append(connection, entry, key)
+    return entry
+
+
+def entries(connection: sa.Connection, name: str) -> tuple[Entry, ...]:
+    """The ledger of an account, from its opening on.
+
+    Raises:
+        BudgetError: there is none of this name.
+    """
+    account(connection, name)
+    return _read(connection, ENTRIES.c.account == name)
+
+
+def charges_of(connection: sa.Connection, dataset: str, version: str) -> tuple[Entry, ...]:
+    """What was charged for one version, in order."""
+    return _read(connection, sa.and_(ENTRIES.c.dataset == dataset, ENTRIES.c.version == version))
+
+
+def to_account(row: sa.Row[Any]) -> Account:
+    """The account a stored row stands for."""
+    terms = AccountTerms(
+        name=row.name,
+        population=row.population,
+        unit=row.unit,
+        max_rows=row.max_rows,
+        composition=row.composition,
+        cap=Cost(Epsilon(row.cap_epsilon), Delta(row.cap_delta), Geo(row.cap_geo)),
+    )
+    spent = Cost(Epsilon(row.spent_epsilon), Delta(row.spent_delta), Geo(row.spent_geo))
+    return Account(terms, spent, row.wrapped_digest_key, row.head, row.seq)
+
+
+def _row(connection: sa.Connection, name: str) -> sa.Row[Any] | None:
+    return connection.execute(sa.select(ACCOUNTS).where(ACCOUNTS.c.name == name)).one_or_none()
+
+
+def _read(connection: sa.Connection, which: sa.ColumnElement[bool]) -> tuple[Entry, ...]:
+    query = sa.select(ENTRIES.c.document).where(which).order_by(ENTRIES.c.account, ENTRIES.c.seq)
+    return tuple(documents.read_entry(document) for document in connection.scalars(query))
+
+
+def _append(connection: sa.Connection, entry: Entry, key: str | None) -> None:
+    """Insert the entry; the database itself moves the account's total, length and head."""
+    drawn = entry.reservation
+    connection.execute(
+        ENTRIES.insert().values(
+            account=entry.account,
+            seq=entry.seq,
+            kind=entry.kind,
+            dataset=None if drawn is None else drawn.dataset,
+            version=None if drawn is None else drawn.version,
+            identity=key,
+            prev=entry.prev,
+            hash=entry.hash,
+            document=entry.document,
+            **_columns("", entry.cost),
+        )
+    )
+
+
+def _columns(prefix: str, amounts: Cost) -> dict[str, int]:
+    names = ("epsilon", "delta", "geo")
+    return {prefix + name: amount.units for name, amount in zip(names, amounts.components, strict=True)}
+
+
+def _drawable(connection: sa.Connection, reservation: Reservation) -> VersionRecord:
+    version = lifecycle.version(connection, reservation.dataset, reservation.version)
+    if version is None or version.commitment != reservation.commitment:
+        raise ConflictError.of(
+            Reason.ROOT_LOST,
+            f"version {reservation.dataset}/{reservation.version}",
+            required="a stored root, and a reservation under its commitment",
+            came="no version" if version is None else "another root",
+            fix="A lost root is never replaced: publish a new version, charged in full.",
+        )
+    if version.account != reservation.account:
+        raise _mismatch(f"account {version.account}, as the version was created", reservation.account)
+    return version
+
+
+def _same_charge(entry: Entry, reservation: Reservation) -> Entry:
+    if entry.reservation is None or entry.reservation.event != reservation.event:
+        raise ConflictError.of(
+            Reason.PLAN_CHANGED,
+            f"unit {reservation.unit}, attempt {reservation.attempt}",
+            required="the loss event that was charged for this draw",
+            came="another one",
+            fix="Publish a new version.",
+        )
+    return entry
+
+
+def _check_open_for_draws(version: VersionRecord, reservation: Reservation) -> None:
+    where = f"version {version.dataset}/{version.version}"
+    if version.input_digest is None:
+        raise ConflictError.of(
+            Reason.STATE_CONFLICT, where, required="a frozen plan", came="none", fix="Freeze plan and input first."
+        )
+    if version.input_digest != reservation.input_digest:
+        raise ConflictError.of(
+            Reason.INPUT_CHANGED,
+            where,
+            required="the input this version was frozen with",
+            came="another input",
+            fix="Restore the input, or publish a new version.",
+        )
+    if version.state not in _DRAWS_HAPPEN_IN:
+        raise ConflictError.of(
+            Reason.STATE_CONFLICT,
+            where,
+            required="a version that is still being drawn",
+            came=f"one that is {version.state.value}",
+            fix="Publish a new version.",
+        )
+
+
+def _check_cap(holder: Account, charged: Cost) -> None:
+    where = f"account {holder.terms.name}"
+    if charged.is_zero:
+        raise BudgetError.of(
+            Reason.BAD_AMOUNT, where, required="a charge above zero", came=str(charged), fix="Charge what is drawn."
+        )
+    spent, cap, left = holder.spent.components, holder.terms.cap.components, holder.left.components
+    over = tuple(
+        _over(where, asked, remains, ceiling)
+        for asked, used, remains, ceiling in zip(charged.components, spent, left, cap, strict=True)
+        if used.units + asked.units > ceiling.units
+    )
+    if over:
+        raise BudgetError(*over)
+
+
+def _over(where: str, asked: Amount, left: Amount, cap: Amount) -> Fault:
+    return Fault(
+        reason=Reason.OVER_CAP,
+        where=where,
+        required=f"{asked.NAME} of at most {left.text}, which is left of the cap {cap.text}",
+        came=f"{asked.text} asked",
+        fix="Lower epsilon_total, or agree on a new account with those who protect this population.",
+    )
+
+
+def _mismatch(required: str, came: str) -> ConflictError:
+    return ConflictError.of(
+        Reason.ACCOUNT_MISMATCH, "account", required=required, came=came, fix="Correct privacy.account or privacy.unit."
+    )

@@ -1,0 +1,1 @@
+"""Schema history of the records database, applied by ``trasgo_lib.records.migrate``; it only ever expands."""

@@ -1,0 +1,212 @@
+"""The records: one object over the database, one transaction a call."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import AbstractContextManager
+from datetime import timedelta
+from functools import reduce
+from pathlib import Path
+from typing import Self
+
+from trasgo_lib.budget import Cost
+from trasgo_lib.records import chain, ledger, lifecycle
+from trasgo_lib.records.database import BUSY_SECONDS, Database
+from trasgo_lib.records.lease import Lease, lease
+from trasgo_lib.records.model import (
+    Account,
+    AccountTerms,
+    ChainReport,
+    Entry,
+    Event,
+    Reservation,
+    State,
+    VersionRecord,
+)
+
+LEASE_TTL = timedelta(hours=12)
+"""How long a lease whose holder cannot be judged (another host) keeps a version: longer than a release takes."""
+
+
+class Records:
+    """Ledger and lifecycle in one database; made by :meth:`open`, safe to share between threads.
+
+    Every method can raise :class:`~trasgo_lib.errors.StoreError`: ``DATABASE_UNREACHABLE`` when the database does
+    not answer, ``CHAIN_BROKEN`` when what it holds, or a write to it, breaks the record. ``at`` is always the
+    caller's now, ISO 8601 with offset.
+    """
+
+    __slots__ = ("_database",)
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    @classmethod
+    def open(cls, url: str | Path, *, create: bool = True, busy_seconds: float = BUSY_SECONDS) -> Self:
+        """Open the records and bring their schema up to date.
+
+        Args:
+            url: ``sqlite:///path`` or the path of the file; public.
+            create: whether an absent file is made (0600, its new folders 0700); readers say False.
+            busy_seconds: how long a call waits for another writer, in seconds.
+
+        Raises:
+            ConfigError: another kind of database, which is not built yet, or no file.
+            StoreError: the file is absent, unreadable, locked, corrupt, or written by a newer version.
+        """
+        return cls(Database.open(url, create=create, busy_seconds=busy_seconds))
+
+    @property
+    def path(self) -> Path:
+        """The database file."""
+        return self._database.path
+
+    def open_account(self, terms: AccountTerms, wrapped_digest_key: bytes, actor: str, at: str) -> Account:
+        """Open an account; its terms and cap never change.
+
+        Raises:
+            ConflictError: one of this name exists.
+        """
+        with self._database.write() as connection:
+            return ledger.open_account(connection, terms, wrapped_digest_key, actor, at)
+
+    def account(self, name: str) -> Account:
+        """The account as it stands.
+
+        Raises:
+            BudgetError: there is none of this name (``NO_ACCOUNT``).
+        """
+        with self._database.read() as connection:
+            return ledger.account(connection, name)
+
+    def accounts(self) -> tuple[Account, ...]:
+        """Every account, by name."""
+        with self._database.read() as connection:
+            return ledger.accounts(connection)
+
+    def create_version(
+        self, dataset: str, version: str, account: str, wrapped_root: bytes, commitment: str, actor: str, at: str
+    ) -> VersionRecord:
+        """Store a new version with its wrapped root, before anything is charged to it.
+
+        Raises:
+            ConflictError: the version or the root exists; a root is never replaced.
+            BudgetError: there is no such account.
+            ConfigError: an empty argument.
+        """
+        with self._database.write() as connection:
+            return lifecycle.create_version(connection, dataset, version, account, wrapped_root, commitment, actor, at)
+
+    def version(self, dataset: str, version: str) -> VersionRecord | None:
+        """The version as it stands, or None."""
+        with self._database.read() as connection:
+            return lifecycle.version(connection, dataset, version)
+
+    def versions(self) -> tuple[VersionRecord, ...]:
+        """Every version, by data set and version."""
+        with self._database.read() as connection:
+            return lifecycle.versions(connection)
+
+    def freeze(
+        self, dataset: str, version: str, plan_digest: str, input_digest: str, actor: str, at: str
+    ) -> VersionRecord:
+        """Fix plan and input; until the first charge they can be fixed anew, afterwards never.
+
+        Raises:
+            ConflictError: plan (``PLAN_CHANGED``) or input (``INPUT_CHANGED``) differ from what was charged under.
+        """
+        with self._database.write() as connection:
+            return lifecycle.freeze(connection, dataset, version, plan_digest, input_digest, actor, at)
+
+    def reserve(self, reservation: Reservation, at: str) -> Entry:
+        """Charge one draw before it is made; the same draw again returns the entry that exists.
+
+        Raises:
+            BudgetError: a cap would be passed (``OVER_CAP``, one fault a component), there is no such account, or
+                there is nothing to charge; nothing is written.
+            ConflictError: version, root, input, account or loss event are not those on record.
+        """
+        with self._database.write() as connection:
+            return ledger.reserve(connection, reservation, at)
+
+    def reserve_all(self, reservations: Sequence[Reservation], at: str) -> tuple[Entry, ...]:
+        """Charge several draws in one transaction: all of them, or none.
+
+        Raises:
+            BudgetError: as ``reserve``; nothing is written for any of them.
+            ConflictError: as ``reserve``.
+        """
+        with self._database.write() as connection:
+            return tuple(ledger.reserve(connection, reservation, at) for reservation in reservations)
+
+    def entries(self, account: str) -> tuple[Entry, ...]:
+        """The ledger of an account, from its opening on.
+
+        Raises:
+            BudgetError: there is none of this name.
+        """
+        with self._database.read() as connection:
+            return ledger.entries(connection, account)
+
+    def charges_of(self, dataset: str, version: str) -> tuple[Entry, ...]:
+        """What was charged for one version, in order; empty for an unknown one."""
+        with self._database.read() as connection:
+            return ledger.charges_of(connection, dataset, version)
+
+    def spent_by(self, dataset: str, version: str) -> Cost:
+        """What one version has been charged so far."""
+        return reduce(Cost.__add__, (entry.cost for entry in self.charges_of(dataset, version)), Cost.zero())
+
+    def transition(
+        self,
+        dataset: str,
+        version: str,
+        state: State | str,
+        actor: str,
+        reason: str,
+        evidence: Mapping[str, str],
+        at: str,
+    ) -> VersionRecord:
+        """Move a version forward by one chained event; a state an unfinished version has passed is left as it is.
+
+        Raises:
+            ConflictError: the version may not go there from where it is.
+            ConfigError: an unknown state, or evidence that is not text; ``published`` needs ``manifest_digest``.
+        """
+        with self._database.write() as connection:
+            return lifecycle.transition(connection, dataset, version, state, actor, reason, evidence, at)
+
+    def events(self, dataset: str, version: str) -> tuple[Event, ...]:
+        """The life of a version so far; empty for an unknown one."""
+        with self._database.read() as connection:
+            return lifecycle.events(connection, dataset, version)
+
+    def lease(
+        self,
+        dataset: str,
+        version: str,
+        holder: str,
+        at: str,
+        ttl: timedelta = LEASE_TTL,
+        *,
+        may_be_alive: Callable[[str], bool] = lambda holder: True,
+    ) -> AbstractContextManager[Lease]:
+        """Hold a version exclusively while a ``with`` block runs; the version need not exist yet.
+
+        Args:
+            dataset: data set.
+            version: release version.
+            holder: host, process and something unique to the run; public.
+            at: now.
+            ttl: how long the lease holds without ``renew``.
+            may_be_alive: judges the present holder's text; False breaks its lease at once.
+
+        Raises:
+            ConflictError: another run holds it (``LOCKED``).
+        """
+        return lease(self._database, dataset, version, holder, at, ttl, may_be_alive)
+
+    def check_chain(self) -> ChainReport:
+        """Recompute every hash, total, cap and step; the report lists what does not hold."""
+        with self._database.read() as connection:
+            return chain.check(connection)

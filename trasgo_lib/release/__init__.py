@@ -1,0 +1,52 @@
+"""Release packages: writers of the public and restricted files, and the verification of what was published."""
+
+from trasgo_lib.release.channel_file import channel_document
+from trasgo_lib.release.data_files import read_parquet_batches, write_csv, write_parquet
+from trasgo_lib.release.decoding import public_types, released_batches, released_schema, require_released
+from trasgo_lib.release.manifest import MANIFEST, SUMS, StagedFile, manifest_document
+from trasgo_lib.release.package import (
+    CHANNEL,
+    REPORT,
+    STATEMENT,
+    StagedPackage,
+    compare_staged,
+    publish_package,
+    release_prefix,
+    stage_data,
+    stage_package,
+)
+from trasgo_lib.release.restricted import Evidence, restricted_documents, stage_restricted
+from trasgo_lib.release.statement import statement_document
+from trasgo_lib.release.verification import VerificationReport, VerificationResult
+from trasgo_lib.release.verify import verify_release
+
+__all__ = [
+    "CHANNEL",
+    "MANIFEST",
+    "REPORT",
+    "STATEMENT",
+    "SUMS",
+    "Evidence",
+    "StagedFile",
+    "StagedPackage",
+    "VerificationReport",
+    "VerificationResult",
+    "channel_document",
+    "compare_staged",
+    "manifest_document",
+    "public_types",
+    "publish_package",
+    "read_parquet_batches",
+    "release_prefix",
+    "released_batches",
+    "released_schema",
+    "require_released",
+    "restricted_documents",
+    "stage_data",
+    "stage_package",
+    "stage_restricted",
+    "statement_document",
+    "verify_release",
+    "write_csv",
+    "write_parquet",
+]

@@ -1,0 +1,178 @@
+"""Staging and publishing: files are written to the work folder, hashed, and put create-once, the manifest last."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from trasgo_lib.checks import CheckResult, csv_equals_parquet
+from trasgo_lib.data import ReleasedTable
+from trasgo_lib.errors import CheckFailedError, Reason
+from trasgo_lib.release import documents
+from trasgo_lib.release.channel_file import channel_document
+from trasgo_lib.release.data_files import create_staged, write_csv, write_parquet
+from trasgo_lib.release.decoding import require_released
+from trasgo_lib.release.manifest import MANIFEST, SUMS, StagedFile, manifest_document, staged_file, sums_text
+from trasgo_lib.release.statement import statement_document
+from trasgo_lib.reporting import ReleaseFacts, render_report
+from trasgo_lib.storage import ObjectStore
+
+if TYPE_CHECKING:
+    from trasgo_lib.plan import ReleasePlan
+
+CHANNEL = "channel.json"
+STATEMENT = "statement.json"
+REPORT = "report.md"
+
+
+@dataclass(frozen=True, slots=True)
+class StagedPackage:
+    """Files that wait to be published together.
+
+    Args:
+        files: in the order in which they are put; the manifest of a public package is the last.
+    """
+
+    files: tuple[StagedFile, ...]
+
+    def file(self, key: str) -> StagedFile:
+        """The file of that key.
+
+        Raises:
+            KeyError: no such file.
+        """
+        for file in self.files:
+            if file.key == key:
+                return file
+        raise KeyError(key)
+
+
+def release_prefix(dataset: str, version: str) -> str:
+    """Where a release stands below a root: ``<dataset>/<version>``."""
+    return f"{dataset}/{version}"
+
+
+def data_key(dataset: str, kind: str) -> str:
+    """Path of a data file inside a release; ``kind`` is ``parquet`` or ``csv``."""
+    return f"data/{dataset}.{kind}"
+
+
+def stage_data(table: ReleasedTable, plan: ReleasePlan, work: Path) -> tuple[StagedFile, ...]:
+    """Write the data files into the work folder.
+
+    Args:
+        table: released codes and public values; anything else is refused.
+        plan: the compiled plan.
+        work: restricted work folder.
+
+    Returns:
+        The Parquet file, and the CSV file when the plan asks for it.
+
+    Raises:
+        TypeError: when the table is not a released one.
+        CheckFailedError: when its codes are not those of the plan.
+    """
+    require_released(table, plan)
+    writers = {"parquet": write_parquet, "csv": write_csv}
+    staged = []
+    for kind, write in writers.items():
+        if kind in plan.config.publish.formats:
+            key = data_key(plan.dataset, kind)
+            write(work / key, table, plan)
+            staged.append(staged_file(key, work / key))
+    return tuple(staged)
+
+
+def compare_staged(data: Iterable[StagedFile]) -> tuple[CheckResult, ...]:
+    """The check that CSV equals Parquet, or nothing when only one of them is published."""
+    paths = {file.path.suffix: file.path for file in data}
+    if ".csv" not in paths:
+        return ()
+    return (csv_equals_parquet(paths[".csv"], paths[".parquet"]),)
+
+
+def stage_package(
+    facts: ReleaseFacts, data: tuple[StagedFile, ...], columns: Iterable[str], work: Path
+) -> StagedPackage:
+    """Write every other public file and list all of them.
+
+    Args:
+        facts: what the run states about itself; its checks must have passed.
+        data: the staged data files.
+        columns: published column names, in order.
+        work: restricted work folder.
+
+    Returns:
+        The whole package, the manifest last.
+
+    Raises:
+        CheckFailedError: when an output check failed, or a data file changed since it was staged.
+    """
+    facts.checks.require()
+    for file in data:
+        _require_unchanged(file)
+    written = [
+        *data,
+        _write(CHANNEL, documents.dump(channel_document(facts), "channel"), work),
+        _write(STATEMENT, documents.dump(statement_document(facts), "statement"), work),
+        _write(REPORT, render_report(facts).encode(), work),
+    ]
+    written.append(_write(SUMS, sums_text(written).encode(), work))
+    manifest = documents.dump(manifest_document(facts, written, list(columns)), "manifest")
+    return StagedPackage((*written, _write(MANIFEST, manifest, work)))
+
+
+def publish_package(staged: StagedPackage, store: ObjectStore, prefix: str) -> tuple[str, ...]:
+    """Put every file of a package, create-once, in order; the same package again changes nothing.
+
+    Args:
+        staged: what to publish.
+        store: the public root for a release, the restricted root for its evidence.
+        prefix: ``<dataset>/<version>``.
+
+    Returns:
+        The keys that were put.
+
+    Raises:
+        ConflictError: a key holds other bytes; the manifest, which makes a release, is then not put.
+        CheckFailedError: a staged file is not what was staged.
+        StoreError: the store does not answer.
+    """
+    if any(file.key == MANIFEST for file in staged.files[:-1]):
+        raise ValueError("the manifest is put last")
+    keys = []
+    for file in staged.files:
+        _require_unchanged(file)
+        key = f"{prefix}/{file.key}"
+        stored = store.put_once(key, file.path)
+        if stored != file.sha256:
+            raise _changed(file)
+        keys.append(key)
+    return tuple(keys)
+
+
+def _write(key: str, content: bytes, work: Path) -> StagedFile:
+    with create_staged(work / key) as stream:
+        stream.write(content)
+    return staged_file(key, work / key)
+
+
+def _require_unchanged(file: StagedFile) -> None:
+    try:
+        now = staged_file(file.key, file.path)
+    except OSError:
+        now = None
+    if now != file:
+        raise _changed(file)
+
+
+def _changed(file: StagedFile) -> CheckFailedError:
+    return CheckFailedError.of(
+        Reason.DIGEST_MISMATCH,
+        file.key,
+        required="the bytes that were staged and checked",
+        came="other bytes, or no file",
+        fix="Something wrote to the work folder. Nothing was published; run again.",
+    )

@@ -1,0 +1,110 @@
+"""``statement.json``: the privacy claim of a release, for machines, with its words beside its numbers.
+
+Where losses were measured on raw data, every privacy amount's name ends with ``_draws_only``, so that no program can
+take it for the loss of everything that left.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from trasgo_lib.budget import Cost, LossEvent, event_from_json, event_to_json
+from trasgo_lib.reporting import ReleaseFacts, wording
+
+_TYPE = "type"
+"""Key of a stored loss event that names what was done."""
+
+
+def statement_document(facts: ReleaseFacts) -> dict[str, Any]:
+    """The statement's content, format 1.
+
+    Args:
+        facts: what the run states about itself.
+    """
+    plan = facts.plan
+    suffix = wording.claim_suffix(plan)
+    return {
+        "format": 1,
+        "dataset": plan.dataset,
+        "version": plan.version,
+        "created": facts.created,
+        "in_words": wording.in_plain_words(facts),
+        "trust_model": wording.TRUST_MODEL,
+        "privacy_unit": {
+            "unit": plan.privacy_unit,
+            "max_rows": plan.max_rows,
+            "in_words": wording.privacy_unit(plan),
+        },
+        "neighbours": wording.neighbours(plan),
+        "composition": plan.composition,
+        "loss_from": plan.loss_from,
+        "guarantee_covers_selection": wording.covers_selection(plan),
+        "selection": wording.selection(plan),
+        **amounts(facts.guarantee, "_guarantee", suffix),
+        **amounts(facts.realised, "_realised", suffix),
+        "account_to_date": {
+            "account": plan.account,
+            **amounts(facts.account_to_date, "", suffix),
+            "in_words": wording.account_words(plan),
+        },
+        "units": [_unit(facts, name, suffix) for name in (unit.name for unit in plan.units)],
+        "public_columns": [column.name for column in plan.columns if column.role == "public"],
+        "geo": wording.geo_words() if any(unit.geo.units for unit in plan.units) else None,
+        "row_order": {"policy": plan.row_order, "in_words": wording.row_order(plan)},
+        "not_covered": list(wording.not_covered(plan)),
+        "computational_assumption": wording.COMPUTATIONAL_ASSUMPTION,
+        "library_version": facts.library_version,
+        "commit": facts.commit,
+    }
+
+
+def amounts(cost: Cost, middle: str, suffix: str) -> dict[str, str]:
+    """The three amounts of a cost under the names a statement gives them, as decimal text."""
+    return {
+        f"epsilon{middle}{suffix}": cost.epsilon.text,
+        f"delta{middle}{suffix}": cost.delta.text,
+        f"geo_per_km{middle}{suffix}": cost.geo.text,
+    }
+
+
+def draw_document(event: LossEvent, suffix: str) -> dict[str, str]:
+    """The loss event of one draw; its amounts carry the suffix like all others."""
+    return {key if key == _TYPE else key + suffix: value for key, value in event_to_json(event).items()}
+
+
+def read_draw(document: dict[str, str], suffix: str) -> LossEvent:
+    """Read what :func:`draw_document` wrote.
+
+    Raises:
+        BudgetError: for an unknown event, or amounts under another name.
+        AmountError: for an amount that is not exact.
+    """
+    bare = {key: value for key, value in document.items() if key == _TYPE}
+    bare |= {key.removesuffix(suffix): value for key, value in document.items() if key.endswith(suffix)}
+    # what carries another name is dropped here, and an event that lacks an amount is refused there
+    return event_from_json(bare)
+
+
+def read_amounts(document: dict[str, Any], middle: str, suffix: str) -> Cost:
+    """Read what :func:`amounts` wrote.
+
+    Raises:
+        AmountError: for a text that is not an exact amount.
+        KeyError: when one of the three is absent.
+    """
+    names = (f"epsilon{middle}{suffix}", f"delta{middle}{suffix}", f"geo_per_km{middle}{suffix}")
+    return Cost.of(*(document[name] for name in names))
+
+
+def _unit(facts: ReleaseFacts, name: str, suffix: str) -> dict[str, Any]:
+    outcome = facts.outcome(name)
+    target = facts.plan.unit(name).target
+    return {
+        "name": name,
+        "mechanism": facts.published_channel(name).name,
+        "draws": [draw_document(event, suffix) for event in facts.draws(name)],
+        **amounts(facts.charged(name), "_charged", suffix),
+        "target": None if target is None else {"loss": target.loss, "ceiling": target.ceiling, "met": outcome.met},
+        # a measured loss is public only where it was estimated from released data; that is not built yet
+        "loss": None,
+    }

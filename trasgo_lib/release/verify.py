@@ -1,0 +1,85 @@
+"""Verification of a published release, offline and without a key: files, formats, channels, claims, data."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from trasgo_lib.errors import Reason, TrasgoError, VerificationError
+from trasgo_lib.release import documents
+from trasgo_lib.release.manifest import MANIFEST
+from trasgo_lib.release.package import CHANNEL, STATEMENT
+from trasgo_lib.release.verification import VerificationReport, VerificationResult, failed, judge, passed
+from trasgo_lib.release.verify_claims import suffix_of, verify_channels, verify_statement
+from trasgo_lib.release.verify_data import verify_data
+from trasgo_lib.release.verify_files import verify_files
+from trasgo_lib.storage import ObjectStore, open_store
+
+
+def verify_release(location: str | Path | ObjectStore, prefix: str = "") -> VerificationReport:
+    """Check a release from its public files alone.
+
+    Args:
+        location: folder or URI of the release, or of a root that holds it, or an open store.
+        prefix: where the release stands below that location; empty when the location is the release.
+
+    Returns:
+        Every check that was made. Nothing raises because of what the files hold; call ``require`` on the report to turn
+        failures into an error.
+
+    Raises:
+        StoreError: the location does not exist or does not answer.
+        ConfigError: the location is of a kind that cannot be opened.
+    """
+    store = location if isinstance(location, ObjectStore) else open_store(location, create=False)
+    return VerificationReport(store.uri(prefix), tuple(_verify(store, prefix.strip("/"))))
+
+
+def _verify(store: ObjectStore, prefix: str) -> Iterator[VerificationResult]:
+    if not store.exists(_key(prefix, MANIFEST)):
+        required = "a manifest: a folder without it is not a release"
+        yield failed("manifest", MANIFEST, required, "no such file", Reason.MISSING_FILE)
+        return
+    found: dict[str, dict[str, Any]] = {}
+    for path, schema in ((MANIFEST, "manifest"), (CHANNEL, "channel"), (STATEMENT, "statement")):
+        yield _read(store, prefix, path, schema, found)
+    if "manifest" not in found:
+        return
+    yield from verify_files(store, prefix, found["manifest"])
+    if len(found) < len(("manifest", "channel", "statement")):
+        return
+    manifest, channel_file, statement = found["manifest"], found["channel"], found["statement"]
+    yield from _verify_names(manifest, channel_file, statement)
+    yield from verify_channels(channel_file, suffix_of(statement))
+    yield from verify_statement(statement, channel_file)
+    yield from verify_data(store, prefix, manifest, statement, channel_file)
+
+
+def _read(
+    store: ObjectStore, prefix: str, path: str, schema: str, found: dict[str, dict[str, Any]]
+) -> VerificationResult:
+    required = f"strict JSON of {schema}.schema.json"
+    try:
+        found[schema] = documents.parse(store.get(_key(prefix, path)), schema)
+    except VerificationError as error:
+        fault = error.faults[0]
+        return failed("schema", path, fault.required, fault.came, fault.reason)
+    except TrasgoError as error:
+        return failed("schema", path, required, str(error.reason), Reason.MISSING_FILE)
+    return passed("schema", path, required, Reason.SCHEMA_VIOLATION)
+
+
+def _verify_names(
+    manifest: dict[str, Any], channel_file: dict[str, Any], statement: dict[str, Any]
+) -> Iterator[VerificationResult]:
+    release = (manifest["dataset"], manifest["version"])
+    for path, document in ((CHANNEL, channel_file), (STATEMENT, statement)):
+        named = (document["dataset"], document["version"])
+        yield judge("same release", path, release, named, Reason.SCHEMA_VIOLATION)
+    for key in ("created", "library_version", "commit"):
+        yield judge(f"same {key}", STATEMENT, manifest[key], statement[key], Reason.SCHEMA_VIOLATION)
+
+
+def _key(prefix: str, path: str) -> str:
+    return f"{prefix}/{path}" if prefix else path

@@ -1,0 +1,149 @@
+"""Verification of the claim: every channel rebuilt and certified again, every amount added up again."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from decimal import Decimal
+from math import isclose
+from typing import Any
+
+from trasgo_lib.amounts import Epsilon
+from trasgo_lib.budget import ApproximateEvent, Cost, GeoEvent, LossEvent, PureEvent, cost
+from trasgo_lib.data import domain_from_description
+from trasgo_lib.errors import Reason, TrasgoError
+from trasgo_lib.mechanisms import Channel, rebuild_channel
+from trasgo_lib.release.channel_file import decoder, noise_variance, plain
+from trasgo_lib.release.statement import read_amounts, read_draw
+from trasgo_lib.release.verification import VerificationResult, failed, judge, passed
+
+_METRES_PER_KM = 1000
+
+_LAST_DIGIT = 1e-3
+"""Relative difference at which a published float is another number; machines differ below it."""
+
+DRAWS_ONLY = "_draws_only"
+
+
+def suffix_of(statement: dict[str, Any]) -> str:
+    """What the amounts of this release's documents end with."""
+    return "" if statement["guarantee_covers_selection"] else DRAWS_ONLY
+
+
+def verify_channels(channel_file: dict[str, Any], suffix: str) -> Iterator[VerificationResult]:
+    """Rebuild every channel from its published parameters and certify it again.
+
+    Args:
+        channel_file: the parsed ``channel.json``.
+        suffix: what the amounts' names end with.
+    """
+    for unit in channel_file["units"]:
+        try:
+            yield from _verify_channel(unit, suffix)
+        except (TrasgoError, ValueError, TypeError, KeyError, ArithmeticError) as error:
+            came = f"{type(error).__name__} while rebuilding it"
+            yield failed("channel", unit["name"], "a channel that can be rebuilt", came, Reason.CLAIM_NOT_CERTIFIED)
+
+
+def _verify_channel(unit: dict[str, Any], suffix: str) -> Iterator[VerificationResult]:
+    name = unit["name"]
+    domain = domain_from_description(unit["domain"])
+    channel = rebuild_channel(unit["mechanism"], domain, unit["parameters"])
+    claim = read_draw(unit["draw"], suffix)
+    yield judge("mechanism version", name, unit["mechanism_version"], channel.version, Reason.CLAIM_NOT_CERTIFIED)
+    yield judge("channel digest", name, unit["channel_digest"], channel.digest, Reason.DIGEST_MISMATCH)
+    yield judge("claim", name, claim, channel.event, Reason.CLAIM_NOT_CERTIFIED)
+    yield _verify_certificate(name, claim, channel)
+    stated = (unit[f"certified_epsilon{suffix}"], unit[f"certified_delta{suffix}"])
+    found = (plain(channel.certified_epsilon), plain(channel.certified_delta))
+    yield judge("stated certificate", name, stated, found, Reason.CLAIM_NOT_CERTIFIED)
+    sizes = (domain.size + (unit["missing"]["policy"] == "code"), unit["inputs"], unit["outputs"])
+    yield judge("codes", name, (channel.inputs,) * 2 + (channel.outputs,), sizes, Reason.SCHEMA_VIOLATION)
+    yield _verify_numbers("decoder", name, unit["decoder"], decoder(channel))
+    yield _verify_numbers("noise variance", name, unit["noise_variance"], noise_variance(channel))
+
+
+def _verify_numbers(
+    check: str, name: str, stated: dict[str, str] | None, found: dict[str, str] | None
+) -> VerificationResult:
+    """Whether stated floats are those of the rebuilt channel, up to the last published digit."""
+    close = (stated or {}).keys() == (found or {}).keys() and all(
+        value == other or _is_close(value, other)
+        for value, other in zip((stated or {}).values(), (found or {}).values(), strict=True)
+    )
+    return judge(check, name, found, found if close else stated, Reason.SCHEMA_VIOLATION)
+
+
+def _is_close(stated: str, found: str) -> bool:
+    try:
+        return isclose(float(stated), float(found), rel_tol=_LAST_DIGIT)
+    except ValueError:
+        return False
+
+
+def _verify_certificate(name: str, claim: LossEvent, channel: Channel) -> VerificationResult:
+    epsilon, delta = _ceilings(claim, channel)
+    required = f"certificate of at most epsilon {plain(epsilon)}, delta {plain(delta)}"
+    if channel.certified_epsilon <= epsilon and channel.certified_delta <= delta:
+        return passed("certificate", name, required, Reason.CLAIM_NOT_CERTIFIED)
+    came = f"epsilon {plain(channel.certified_epsilon)}, delta {plain(channel.certified_delta)}"
+    return failed("certificate", name, required, came, Reason.CLAIM_NOT_CERTIFIED)
+
+
+def _ceilings(claim: LossEvent, channel: Channel) -> tuple[Decimal, Decimal]:
+    if isinstance(claim, PureEvent):
+        return claim.epsilon.decimal, Decimal(0)
+    if isinstance(claim, ApproximateEvent):
+        return claim.epsilon.decimal, claim.delta.decimal
+    if isinstance(claim, GeoEvent):
+        # a point channel certifies the loss at its declared radius
+        radius_km = Decimal(str(channel.parameters["radius_m"])) / _METRES_PER_KM
+        return Epsilon.ceil(claim.geo.decimal * radius_km).decimal, Decimal(0)
+    raise TypeError(f"no ceiling for a {type(claim).__name__}")
+
+
+def verify_statement(statement: dict[str, Any], channel_file: dict[str, Any]) -> Iterator[VerificationResult]:
+    """Add the statement's amounts up again, from draws to totals, and hold them against the channels.
+
+    Args:
+        statement: the parsed ``statement.json``.
+        channel_file: the parsed ``channel.json``.
+    """
+    suffix = suffix_of(statement)
+    names = [unit["name"] for unit in statement["units"]]
+    published = {unit["name"]: unit for unit in channel_file["units"]}
+    yield judge("units", "statement.json", list(published), names, Reason.SCHEMA_VIOLATION)
+    try:
+        total = Cost.zero()
+        for unit in statement["units"]:
+            yield from _verify_unit(unit, published.get(unit["name"]), statement["privacy_unit"]["max_rows"], suffix)
+            total += read_amounts(unit, "_charged", suffix)
+        realised = read_amounts(statement, "_realised", suffix)
+        yield judge("total", "sum of all units", realised, total, Reason.CLAIM_NOT_CERTIFIED)
+        for name, cap in (
+            ("cap of the run", read_amounts(statement, "_guarantee", suffix)),
+            ("account to date", read_amounts(statement["account_to_date"], "", suffix)),
+        ):
+            yield _verify_within(name, realised, cap)
+    except (TrasgoError, KeyError, ArithmeticError) as error:
+        came = f"{type(error).__name__} while adding up"
+        yield failed("total", "statement.json", "amounts that add up", came, Reason.CLAIM_NOT_CERTIFIED)
+
+
+def _verify_unit(
+    unit: dict[str, Any], published: dict[str, Any] | None, max_rows: int, suffix: str
+) -> Iterator[VerificationResult]:
+    draws = [read_draw(draw, suffix) for draw in unit["draws"]]
+    charged = sum((cost(draw, max_rows) for draw in draws), start=Cost.zero())
+    stated = read_amounts(unit, "_charged", suffix)
+    yield judge("charged", unit["name"], stated, charged, Reason.CLAIM_NOT_CERTIFIED)
+    if published is not None:
+        last = read_draw(published["draw"], suffix)
+        yield judge("published draw", unit["name"], last, draws[-1], Reason.CLAIM_NOT_CERTIFIED)
+        yield judge("mechanism", unit["name"], published["mechanism"], unit["mechanism"], Reason.SCHEMA_VIOLATION)
+
+
+def _verify_within(name: str, spent: Cost, cap: Cost) -> VerificationResult:
+    required = f"at most {cap}"
+    if spent.fits(cap):
+        return passed(name, "spent by this version", required, Reason.OVER_TOTAL)
+    return failed(name, "spent by this version", required, str(spent), Reason.OVER_TOTAL)

@@ -1,0 +1,159 @@
+"""What a finished run states about itself in public: the plan, what was drawn and charged, which targets were met.
+
+Nothing here comes from raw data except, under ``loss_from: original``, the choice of levels and the words met or not
+met; the statement says that its guarantee does not cover that choice.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Protocol
+
+from trasgo_lib.amounts import Epsilon
+from trasgo_lib.budget import Cost, LossEvent, cost
+from trasgo_lib.checks import CheckReport
+from trasgo_lib.errors import BudgetError, Reason
+
+if TYPE_CHECKING:
+    from trasgo_lib.mechanisms import Channel
+    from trasgo_lib.plan import ReleasePlan
+
+
+@dataclass(frozen=True, slots=True)
+class UnitOutcome:
+    """What happened to one noise unit.
+
+    Args:
+        unit: its name.
+        levels: every level drawn under this version, in order; the last one is published.
+        met: whether its target is met; None without a target.
+    """
+
+    unit: str
+    levels: tuple[Epsilon, ...]
+    met: bool | None
+
+    def __post_init__(self) -> None:
+        if not self.levels:
+            raise ValueError(f"noise unit {self.unit} was never drawn")
+
+
+class RoundRecord(Protocol):
+    """One entry of the loop's history, as far as facts need it."""
+
+    @property
+    def unit(self) -> str:
+        """The noise unit."""
+
+    @property
+    def level(self) -> Epsilon:
+        """The level drawn."""
+
+    @property
+    def met(self) -> bool:
+        """Whether the unit's target was met by this draw."""
+
+
+def unit_outcomes(plan: ReleasePlan, entries: Iterable[RoundRecord]) -> tuple[UnitOutcome, ...]:
+    """What the history says about each unit, in plan order.
+
+    Args:
+        plan: the compiled plan.
+        entries: one entry a draw, in order.
+
+    Raises:
+        ValueError: when a unit was never drawn.
+    """
+    seen: dict[str, list[RoundRecord]] = {unit.name: [] for unit in plan.units}
+    for entry in entries:
+        seen[entry.unit].append(entry)
+    return tuple(
+        UnitOutcome(
+            unit=unit.name,
+            levels=tuple(entry.level for entry in seen[unit.name]),
+            met=seen[unit.name][-1].met if unit.target is not None and seen[unit.name] else None,
+        )
+        for unit in plan.units
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class ReleaseFacts:
+    """Everything public documents are made of.
+
+    Args:
+        plan: the compiled plan.
+        rows: rows of the release; public.
+        outcomes: one entry a noise unit, in plan order.
+        account_to_date: what the account has spent so far, this version and all earlier ones included.
+        checks: the output checks of the staged files and the probes.
+        created: when the release was made, ISO 8601 with a time zone.
+        library_version: version of this library.
+        commit: source revision the run was made from, or ``unknown``.
+    """
+
+    plan: ReleasePlan
+    rows: int
+    outcomes: tuple[UnitOutcome, ...]
+    account_to_date: Cost
+    checks: CheckReport
+    created: str
+    library_version: str
+    commit: str
+
+    def __post_init__(self) -> None:
+        if tuple(outcome.unit for outcome in self.outcomes) != tuple(unit.name for unit in self.plan.units):
+            raise ValueError("one outcome for each noise unit, in plan order")
+
+    def outcome(self, unit: str) -> UnitOutcome:
+        """What happened to one unit."""
+        return next(outcome for outcome in self.outcomes if outcome.unit == unit)
+
+    def draws(self, unit: str) -> tuple[LossEvent, ...]:
+        """The loss events of a unit's draws, in order."""
+        return tuple(self.plan.unit(unit).channel(level).event for level in self.outcome(unit).levels)
+
+    def published_channel(self, unit: str) -> Channel:
+        """The channel of the draw that is published: the last one."""
+        return self.plan.unit(unit).channel(self.outcome(unit).levels[-1])
+
+    def charged(self, unit: str) -> Cost:
+        """What a unit's draws cost a privacy unit, all attempts together."""
+        return sum((cost(event, self.plan.max_rows) for event in self.draws(unit)), start=Cost.zero())
+
+    @property
+    def guarantee(self) -> Cost:
+        """The cap of the run, fixed before data was opened."""
+        return Cost(self.plan.epsilon_total, self.plan.delta_total, self.plan.geo_total)
+
+    @property
+    def realised(self) -> Cost:
+        """What was spent on this path, summed over all draws of all units."""
+        return sum((self.charged(outcome.unit) for outcome in self.outcomes), start=Cost.zero())
+
+    def require_ledger(self, spent: Cost) -> None:
+        """Stop when the ledger's sum for this version is not what the draws add up to.
+
+        Args:
+            spent: what the ledger charged for this version.
+
+        Raises:
+            BudgetError: on any difference, and when the draws pass the cap of the run.
+        """
+        if spent != self.realised:
+            raise BudgetError.of(
+                Reason.CHAIN_BROKEN,
+                "ledger",
+                required=f"the sum of all draws, {self.realised}",
+                came=str(spent),
+                fix="Run trasgo ledger check; nothing was published.",
+            )
+        if not self.realised.fits(self.guarantee):
+            raise BudgetError.of(
+                Reason.OVER_TOTAL,
+                "privacy.epsilon_total",
+                required=f"at most {self.guarantee}",
+                came=str(self.realised),
+                fix="Nothing was published; report this: the loop passed its total.",
+            )

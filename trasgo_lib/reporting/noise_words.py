@@ -1,0 +1,49 @@
+"""How much noise a published channel adds, in the words and units of its column."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from math import sqrt
+from typing import TYPE_CHECKING
+
+from trasgo_lib.data import BoxDomain, CategoryDomain, CellsDomain, DateDomain, Domain, NumberDomain
+
+if TYPE_CHECKING:
+    from trasgo_lib.mechanisms import Channel
+
+
+def domain_words(domain: Domain) -> str:
+    """The declared domain in a few words; public.
+
+    Raises:
+        TypeError: for a domain this library does not know.
+    """
+    if isinstance(domain, NumberDomain):
+        unit = f" {domain.unit}" if domain.unit else ""
+        return f"{domain.lower} to {domain.upper}{unit} in steps of {domain.step}"
+    if isinstance(domain, DateDomain):
+        return f"{domain.lower} to {domain.upper} in steps of {domain.step} days"
+    if isinstance(domain, CategoryDomain):
+        return f"{domain.size} codes"
+    if isinstance(domain, (BoxDomain, CellsDomain)):
+        return f"{domain.size} cells"
+    raise TypeError(f"no words for a {type(domain).__name__}")
+
+
+def noise_words(domain: Domain, channel: Channel) -> str:
+    """Standard deviation of the noise in the column's unit, or the chance that a label is kept.
+
+    Args:
+        domain: the declared domain.
+        channel: the published channel.
+    """
+    moments = channel.moments
+    middle = (domain.size - 1) // 2
+    if moments is not None and isinstance(domain, (NumberDomain, DateDomain)):
+        step = Fraction(domain.step) if isinstance(domain, NumberDomain) else Fraction(str(domain.step))
+        unit = (f" {domain.unit}" if domain.unit else "") if isinstance(domain, NumberDomain) else " days"
+        spread = sqrt(float(moments.variance[middle])) * float(step)
+        return f"a decoded value has a standard deviation of {spread:.4g}{unit}"
+    keep = channel.weights(middle)[middle] / channel.total
+    what = "cell" if isinstance(domain, (BoxDomain, CellsDomain)) else "label"
+    return f"{what} kept with probability {keep:.4f}"

@@ -1,0 +1,95 @@
+"""The restricted report: what the runner sees and the public never does, exact losses and input counts among it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from trasgo_lib.amounts import Epsilon
+from trasgo_lib.reporting.markdown import section, table
+
+if TYPE_CHECKING:
+    from trasgo_lib.plan import ReleasePlan
+
+
+@dataclass(frozen=True, slots=True)
+class RoundFacts:
+    """One draw and what it did to its unit's loss; private under ``loss_from: original``.
+
+    Args:
+        number: round of the loop, from 1.
+        unit: noise unit.
+        level: epsilon of the draw.
+        loss: the target's loss, or None where it says nothing.
+        met: whether the target was met.
+    """
+
+    number: int
+    unit: str
+    level: Epsilon
+    loss: float | None
+    met: bool
+
+
+@dataclass(frozen=True, slots=True)
+class RestrictedFacts:
+    """What a run shows to its runner, published or held.
+
+    Args:
+        plan: the compiled plan.
+        state: lifecycle state at the end, such as ``published`` or ``held``.
+        reason: why the loop stopped.
+        rounds: every draw, in order.
+        input_report: the ingest report as strict JSON; counts, private.
+        losses: exact losses as strict JSON; private.
+        shortfalls: for each unit that misses its target, by how much, in words; private.
+    """
+
+    plan: ReleasePlan
+    state: str
+    reason: str
+    rounds: tuple[RoundFacts, ...]
+    input_report: Mapping[str, Any]
+    losses: Mapping[str, Any]
+    shortfalls: tuple[tuple[str, str], ...] = ()
+
+
+def render_restricted_report(facts: RestrictedFacts) -> str:
+    """The restricted report as markdown.
+
+    Args:
+        facts: what the run shows to its runner; private.
+    """
+    plan = facts.plan
+    lines = [f"# {plan.dataset} {plan.version}: restricted report", ""]
+    lines += ["Holds exact losses and counts computed from raw data. Never publish it or pass it on.", ""]
+    lines += table(("", ""), [("state", facts.state), ("why the loop stopped", facts.reason)])
+    if facts.shortfalls:
+        lines += section("Targets not met") + table(("noise unit", "missing"), facts.shortfalls)
+    lines += section("Draws") + table(("round", "noise unit", "epsilon", "loss", "target", "met"), _rounds(facts))
+    lines += section("Exact losses") + table(("what", "value"), _flat(facts.losses))
+    lines += section("Input") + table(("what", "value"), _flat(facts.input_report))
+    return "\n".join(lines).rstrip() + "\n"
+
+
+def _rounds(facts: RestrictedFacts) -> Iterator[tuple[object, ...]]:
+    for entry in facts.rounds:
+        target = facts.plan.unit(entry.unit).target
+        ceiling = "none" if target is None else f"{target.loss} at most {target.ceiling}"
+        loss = "no evidence" if entry.loss is None else f"{entry.loss:.6g}"
+        met = "" if target is None else ("yes" if entry.met else "no")
+        yield entry.number, entry.unit, entry.level.text, loss if target is not None else "", ceiling, met
+
+
+def _flat(document: Any, path: str = "") -> Iterator[tuple[str, object]]:
+    """Every leaf of a JSON document with its path, in document order."""
+    if isinstance(document, Mapping):
+        for key, value in document.items():
+            yield from _flat(value, f"{path}.{key}" if path else str(key))
+    elif isinstance(document, (list, tuple)):
+        for place, value in enumerate(document):
+            named = value.get("name") or value.get("column") if isinstance(value, Mapping) else None
+            yield from _flat(value, f"{path}[{place if named is None else named}]")
+    else:
+        yield path, "null" if document is None else document

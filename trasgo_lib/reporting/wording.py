@@ -1,0 +1,133 @@
+"""The sentences in which a guarantee is stated, once for the statement and the reports."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from trasgo_lib.reporting.facts import ReleaseFacts
+
+if TYPE_CHECKING:
+    from trasgo_lib.plan import ReleasePlan
+
+TRUST_MODEL = "central trust, row-level randomisation"
+"""The office holds the raw file: whoever says that it never saw the data would be wrong."""
+
+COMPUTATIONAL_ASSUMPTION = (
+    "The guarantee is computational: it takes HKDF-SHA256 and AES-256-CTR as pseudo-random functions of a secret key."
+)
+
+_NOT_COVERED = (
+    "the number of rows",
+    "that the input passed its contract",
+    "choices people make after reading a restricted report",
+    "machine memory and swap of the computer that made the release",
+    "anyone who holds the sealed key: holding the key is holding the raw file",
+)
+
+
+def covers_selection(plan: ReleasePlan) -> bool:
+    """Whether the guarantee covers which draws were made, kept and published."""
+    return plan.loss_from == "released"
+
+
+def claim_suffix(plan: ReleasePlan) -> str:
+    """What every privacy amount's field name ends with: ``_draws_only`` where the choice of draws is not covered.
+
+    A bare ``epsilon`` would be read as the loss of everything that left; with losses measured on raw data it is not.
+    """
+    return "" if covers_selection(plan) else "_draws_only"
+
+
+def neighbours(plan: ReleasePlan) -> str:
+    """Between which two files the guarantee holds, in words."""
+    whose = "one row" if plan.privacy_unit == "row" else f"all rows of one {plan.privacy_unit}"
+    per_unit = "" if plan.privacy_unit == "row" else f", the same rows per {plan.privacy_unit}"
+    return (
+        "Two files that both pass the input contract, with the same number of rows"
+        f"{per_unit} and the same public columns, that differ in the protected values of {whose}."
+    )
+
+
+def privacy_unit(plan: ReleasePlan) -> str:
+    """Whose record is protected, in words."""
+    if plan.privacy_unit == "row":
+        return "One row of the file. Where one person has several rows, the losses of that person's rows add up."
+    rows = "1 row" if plan.max_rows == 1 else f"{plan.max_rows} rows"
+    return (
+        f"Everyone or everything with one value of {plan.privacy_unit}, with at most {rows} in the file."
+        f" Every loss is charged {plan.max_rows} times."
+    )
+
+
+def row_order(plan: ReleasePlan) -> str:
+    """What the order of the published rows may tell, in words."""
+    if plan.row_order == "shuffle":
+        return "Rows were put into a uniform random order under the key before any draw, so their order says nothing."
+    return (
+        "Rows stand in the order of the source. The publisher asserts that this order is public and independent of"
+        " protected values; the guarantee does not cover what it tells."
+    )
+
+
+def selection(plan: ReleasePlan) -> str:
+    """Whether decisions that depended on data are covered, in words."""
+    if covers_selection(plan):
+        return (
+            "Every decision of the run, stopping and publishing among them, read released data and public settings"
+            " only, so it costs nothing and is covered."
+        )
+    return (
+        "The levels of noise, when to stop and whether to publish were chosen by looking at losses computed on the raw"
+        " data. The guarantee covers the random draws only; what these choices tell about the raw data is not covered"
+        " by any number in this statement."
+    )
+
+
+def account_words(plan: ReleasePlan) -> str:
+    """What the account's cap covers, in words."""
+    return (
+        f"What the account {plan.account} has spent so far on the same people: this version, earlier ones, and held or"
+        " superseded ones. Its cap covers this account only; releases about the same people under another account add"
+        " to it."
+    )
+
+
+def geo_words() -> str:
+    """What a geo amount means, in words."""
+    return (
+        "Replacing a record and moving its point by r kilometres costs epsilon + geo * r. Free moves are not covered."
+        " Distance is between the centres of cells of the declared lattice or cell list."
+    )
+
+
+def not_covered(plan: ReleasePlan) -> tuple[str, ...]:
+    """What the guarantee does not cover, one entry each."""
+    public = [column.name for column in plan.columns if column.role == "public"]
+    entries = list(_NOT_COVERED)
+    entries.insert(1, "public columns, published unchanged: " + (", ".join(public) if public else "none"))
+    if not covers_selection(plan):
+        entries.insert(0, "the choice of noise levels and the decision to publish, which looked at raw losses")
+    if plan.row_order == "source":
+        entries.append("the order of the rows, which is that of the source")
+    return tuple(entries)
+
+
+def in_plain_words(facts: ReleaseFacts) -> str:
+    """One paragraph that says what the numbers mean and what they leave out."""
+    plan, cap, spent = facts.plan, facts.guarantee, facts.realised
+    whose = "row" if plan.privacy_unit == "row" else plan.privacy_unit
+    head = (
+        f"Each noised value was replaced at random under a published law. The draws behind this release can change the"
+        f" odds between any two possible records of one {whose} by a factor of at most e^{spent.epsilon.text}"
+    )
+    delta = f", except with probability {spent.delta.text}" if spent.delta.units else ""
+    geo = f", and of e^{spent.geo.text} more for every kilometre that a point is moved" if spent.geo.units else ""
+    cap_words = f". Before the data was opened, the run was bound to at most {cap.epsilon.text} in all. "
+    return head + delta + geo + cap_words + selection(plan) + " " + _trust_words()
+
+
+def _trust_words() -> str:
+    return (
+        f"The publisher holds the raw file, so this is {TRUST_MODEL}: the noise protects against everyone who sees"
+        " only what was published."
+    )

@@ -1,0 +1,47 @@
+"""How much a release still says: losses of distributions and correlations, from mergeable integer statistics."""
+
+from trasgo_lib.utility.coefficients import CORRELATIONS, correlation_ratio, cramers_v, kendall, pearson, spearman
+from trasgo_lib.utility.column_divergence import DEFAULT_BINS, divergence
+from trasgo_lib.utility.divergences import Divergence, divergence_of_counts, divergence_of_shares
+from trasgo_lib.utility.frame_correlation import correlation_loss
+from trasgo_lib.utility.histogram import Histogram, equal_bins
+from trasgo_lib.utility.loss_columns import LossColumn, loss_columns
+from trasgo_lib.utility.loss_rule import CorrelationLoss, LossShare
+from trasgo_lib.utility.losses import LOSS_NAMES, ColumnLosses, Losses, LossValue
+from trasgo_lib.utility.measure import Measurement, measure
+from trasgo_lib.utility.moments import PairMoments, Scores
+from trasgo_lib.utility.pair_table import PairTable
+from trasgo_lib.utility.summary import CodeBatches, Summary, summarise
+
+__all__ = [
+    "CORRELATIONS",
+    "DEFAULT_BINS",
+    "LOSS_NAMES",
+    "CodeBatches",
+    "ColumnLosses",
+    "CorrelationLoss",
+    "Divergence",
+    "Histogram",
+    "LossColumn",
+    "LossShare",
+    "LossValue",
+    "Losses",
+    "Measurement",
+    "PairMoments",
+    "PairTable",
+    "Scores",
+    "Summary",
+    "correlation_loss",
+    "correlation_ratio",
+    "cramers_v",
+    "divergence",
+    "divergence_of_counts",
+    "divergence_of_shares",
+    "equal_bins",
+    "kendall",
+    "loss_columns",
+    "measure",
+    "pearson",
+    "spearman",
+    "summarise",
+]
