@@ -20,7 +20,6 @@ from trasgo_lib.data import PrivateTable, ReleasedCodes, ReleasedTable
 from trasgo_lib.loop import Continue, History, Stop, first_step, next_step
 from trasgo_lib.plan import ReleasePlan
 
-
 _RUNNER: TaskRunner[Any] = ThreadPoolTaskRunner(max_workers=os.cpu_count() or 1)
 """Sampling and Arrow release the interpreter lock, so threads use every core and share one server."""
 

@@ -63,9 +63,8 @@ def guarded(as_json: bool = False) -> Iterator[None]:
         _show(error, as_json)
         raise typer.Exit(error.exit_code) from None
     except KeyboardInterrupt:
-        error = InterruptedRunError()
         err.print("Interrupted. Nothing is lost: run the same command again to go on; no draw is paid twice.")
-        raise typer.Exit(error.exit_code) from None
+        raise typer.Exit(InterruptedRunError.exit_code) from None
     except (typer.Exit, typer.Abort):
         raise
     except Exception as error:  # noqa: BLE001 the last boundary: its text could hold a cell value, so it is not shown

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from pathlib import Path
+from typing import TypeAlias
 
 import pyarrow as pa
 import pyarrow.csv as pacsv
@@ -15,7 +16,7 @@ _BLOCK_BYTES = 1 << 22
 """CSV is read in blocks of this size, so memory does not grow with the file; no published row comes near it."""
 
 
-DataSource = Path | pa.NativeFile
+DataSource: TypeAlias = Path | pa.NativeFile
 """A file on disk, or bytes that were fetched from a store."""
 
 

@@ -17,7 +17,7 @@ import pyarrow as pa
 if TYPE_CHECKING:
     from great_expectations.core.batch_definition import BatchDefinition
     from great_expectations.core.expectation_validation_result import ExpectationSuiteValidationResult
-    from great_expectations.data_context import EphemeralDataContext
+    from great_expectations.data_context.data_context.ephemeral_data_context import EphemeralDataContext
     from great_expectations.expectations.expectation import Expectation
 
 RESULT_FORMAT: Literal["BOOLEAN_ONLY"] = "BOOLEAN_ONLY"
@@ -67,7 +67,8 @@ class BatchValidator:
         Expectations says about it is dropped: a traceback can quote values.
         """
         outcomes = [False] * self._count
-        for result in self.validate(batch).results:
+        results: list[Any] = self.validate(batch).results
+        for result in results:
             outcomes[result.expectation_config.meta[_RULE_NUMBER]] = result.success is True
         return tuple(outcomes)
 
@@ -99,8 +100,9 @@ def _batch_definition(context: EphemeralDataContext) -> BatchDefinition[Any]:
 
 
 def _expectation(rule: Rule, number: int) -> Expectation:
-    from great_expectations import expectations as known
+    from great_expectations import expectations
 
+    known: Any = expectations
     meta = {_RULE_NUMBER: number}
     builders: dict[RuleKind, Callable[[], Expectation]] = {
         "columns": lambda: known.ExpectTableColumnsToMatchOrderedList(column_list=list(rule.allowed), meta=meta),

@@ -69,5 +69,5 @@ def _bound(value: Any) -> Bound:
 def _complete_rows(columns: tuple[pa.Array, ...]) -> NDArray[Any]:
     """values[rows without null], complex for two columns."""
     present = reduce(pc.and_, (column.is_valid() for column in columns))
-    parts = [column.filter(present).to_numpy(zero_copy_only=False) for column in columns]
+    parts: list[NDArray[Any]] = [column.filter(present).to_numpy(zero_copy_only=False) for column in columns]
     return parts[0] + 1j * parts[1] if len(parts) == 2 else parts[0]

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from datetime import datetime
 from decimal import Decimal
 from typing import Protocol
 
 import pyarrow as pa
 
-from trasgo_lib.checks.expectations import Rule
+from trasgo_lib.checks.expectations import Rule, RuleKind
 from trasgo_lib.checks.expected import ExpectedColumn, ExpectedTable
 from trasgo_lib.checks.grids import Grid
 from trasgo_lib.checks.report import CheckResult
@@ -55,7 +57,7 @@ class RuleCheck:
         )
 
 
-_LIMITS = {
+_LIMITS: dict[RuleKind, Callable[[Rule], str]] = {
     "columns": lambda rule: "exactly, in this order: " + ", ".join(rule.allowed),
     "rows": lambda rule: f"between {rule.lower} and {rule.upper} rows in a batch",
     "not_null": lambda rule: "no null",
@@ -65,7 +67,7 @@ _LIMITS = {
 
 
 def _word(bound: object) -> str:
-    return bound.date().isoformat() if hasattr(bound, "date") else str(bound)
+    return bound.date().isoformat() if isinstance(bound, datetime) else str(bound)
 
 
 class TypeCheck:

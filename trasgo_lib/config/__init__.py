@@ -16,7 +16,7 @@ from trasgo_lib.config.document import Document, KeyPath, Mark
 from trasgo_lib.config.domains import BoxSpec, CategorySpec, CellsSpec, DateSpec, GeoSpec, NumberSpec, PointSources
 from trasgo_lib.config.faults import closest, in_file_order
 from trasgo_lib.config.keys import documented_keys
-from trasgo_lib.config.load import LoadedConfig, json_schema, json_schema_text, load_config
+from trasgo_lib.config.load import LoadedConfig, SoundPart, json_schema, json_schema_text, load_config, load_sound_part
 from trasgo_lib.config.release import (
     Checks,
     CsvOptions,
@@ -63,6 +63,7 @@ __all__ = [
     "ReleaseConfig",
     "ReleaseInfo",
     "Replace",
+    "SoundPart",
     "Source",
     "TargetSpec",
     "UnitColumn",
@@ -72,4 +73,5 @@ __all__ = [
     "json_schema",
     "json_schema_text",
     "load_config",
+    "load_sound_part",
 ]

@@ -55,12 +55,14 @@ class Document:
         value_marks: where each value starts; block mappings and lists are marked at their key.
         key_marks: where each key starts.
         bare: unquoted scalars exactly as written, so that a message can show ``1.10`` and not ``1.1``.
+        faults: duplicate keys, aliases, tags and keys that are not text; the file is refused when there are any.
     """
 
     value: Plain
     value_marks: Mapping[KeyPath, Mark]
     key_marks: Mapping[KeyPath, Mark]
     bare: Mapping[KeyPath, str]
+    faults: tuple[Fault, ...] = ()
 
     def mark(self, path: KeyPath, *, key: bool = False) -> Mark:
         """The place of a value (or of its key); of the nearest enclosing value when it is not in the file."""
@@ -99,8 +101,7 @@ def read_document(text: str) -> Document:
     """Read YAML 1.2 text.
 
     Raises:
-        ConfigError: text that is not YAML (line and column of the place), or every duplicate key, alias, tag and
-            non-text key in it.
+        ConfigError: text that is not YAML, with line and column of the place. Other faults are in the document.
     """
     yaml = YAML(typ="safe", pure=True)
     try:
@@ -111,9 +112,7 @@ def read_document(text: str) -> Document:
         raise ConfigError(_fault("release file", "YAML 1.2 text", "text that cannot be read", "Correct it.")) from None
     builder = _Builder()
     value = None if root is None else builder.build(root, ())
-    if builder.faults:
-        raise ConfigError(*builder.faults)
-    return Document(value, builder.value_marks, builder.key_marks, builder.bare)
+    return Document(value, builder.value_marks, builder.key_marks, builder.bare, tuple(builder.faults))
 
 
 @dataclass(slots=True)
@@ -131,14 +130,14 @@ class _Builder:
         mark = Mark(node.start_mark.line + 1, node.start_mark.column + 1)
         block = isinstance(node, (MappingNode, SequenceNode)) and not node.flow_style
         self.value_marks[path] = self.key_marks.get(path, mark) if block else mark
-        if id(node) in self.seen or node.anchor is not None:
-            self.faults.append(
-                _fault(_dotted(path), "values written out", "an anchor or an alias", "Write the value out.", mark)
-            )
-            return None
+        again = id(node) in self.seen
         self.seen.add(id(node))
+        if again or node.anchor is not None:
+            self._refuse(path, "values written out", "an anchor or an alias", "Write the value out.", mark)
         if node.tag not in _STANDARD_TAGS:
-            self.faults.append(_fault(_dotted(path), "no tags", "a tag", "Remove the tag.", mark))
+            self._refuse(path, "no tags", "a tag", "Remove the tag.", mark)
+        if again and not isinstance(node, ScalarNode):
+            # an alias may point to what contains it
             return None
         if isinstance(node, MappingNode):
             return self._mapping(node, path)
@@ -148,6 +147,11 @@ class _Builder:
             self.bare[path] = node.value
         return _resolve(node)
 
+    def _refuse(
+        self, path: KeyPath, required: str, came: str, fix: str, mark: Mark, reason: Reason = Reason.BAD_YAML
+    ) -> None:
+        self.faults.append(_fault(_dotted(path), required, came, fix, mark, reason))
+
     def _mapping(self, node: MappingNode, path: KeyPath) -> dict[str, Plain]:
         entries: dict[str, Plain] = {}
         for key_node, value_node in node.value:
@@ -155,15 +159,13 @@ class _Builder:
             key = _resolve(key_node) if isinstance(key_node, ScalarNode) else None
             if not isinstance(key, str):
                 came = f"{key_node.value}" if isinstance(key_node, ScalarNode) else "a mapping or a list"
-                self.faults.append(_fault(_dotted(path), "keys that are text", came, "Rename the key.", mark))
+                self._refuse(path, "keys that are text", came, "Rename the key.", mark)
                 continue
             here = (*path, key)
             if key in entries:
                 first = self.key_marks[here].line
                 came = f"`{key}` again; first on line {first}"
-                self.faults.append(
-                    _fault(_dotted(here), "each key once", came, "Remove one.", mark, Reason.DUPLICATE_KEY)
-                )
+                self._refuse(here, "each key once", came, "Remove one.", mark, Reason.DUPLICATE_KEY)
                 continue
             self.key_marks[here] = mark
             entries[key] = self.build(value_node, here)

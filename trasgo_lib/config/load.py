@@ -12,8 +12,9 @@ from typing import Any
 from pydantic import ValidationError
 
 from trasgo_lib.config.document import Document, KeyPath, read_document
-from trasgo_lib.config.faults import faults_of, placed_fault
+from trasgo_lib.config.faults import faults_of, in_file_order, placed_fault
 from trasgo_lib.config.release import ReleaseConfig
+from trasgo_lib.config.salvage import sound_part
 from trasgo_lib.errors import ConfigError, Fault, Reason
 
 _LARGEST_FILE_BYTES = 8 * 2**20
@@ -52,6 +53,19 @@ class LoadedConfig:
         return replace(fault, where=self.document.name_of(key_path), line=mark.line, column=mark.column)
 
 
+@dataclass(frozen=True, slots=True)
+class SoundPart:
+    """A release file in which unsound parts are replaced by stand-ins; only for finding further faults.
+
+    Args:
+        loaded: the file with stand-ins; marks and names are those of the real file.
+        sections: names of the sections that are the file's own; ``columns`` when every column is.
+    """
+
+    loaded: LoadedConfig
+    sections: frozenset[str]
+
+
 def load_config(path: Path) -> LoadedConfig:
     """Read a release file.
 
@@ -65,6 +79,28 @@ def load_config(path: Path) -> LoadedConfig:
     document = read_document(_decoded(raw, path))
     config = _validated(document)
     return LoadedConfig(config, path.resolve(), hashlib.sha256(raw).hexdigest(), document)
+
+
+def load_sound_part(path: Path) -> SoundPart | None:
+    """What can still be judged of a release file whose shape is wrong.
+
+    Faults of meaning in its sound columns can then be reported together with the faults of shape.
+
+    Args:
+        path: a release file that ``load_config`` refused.
+
+    Returns:
+        None when not even the text can be read as YAML.
+    """
+    try:
+        raw = _read(path)
+        document = read_document(_decoded(raw, path))
+    except ConfigError:
+        return None
+    if not isinstance(document.value, dict):
+        return None
+    config, sound = sound_part(document.value)
+    return SoundPart(LoadedConfig(config, path.resolve(), hashlib.sha256(raw).hexdigest(), document), sound)
 
 
 def json_schema() -> dict[str, Any]:
@@ -127,6 +163,12 @@ def _validated(document: Document) -> ReleaseConfig:
         )
         raise ConfigError(fault)
     try:
-        return ReleaseConfig.model_validate(document.value)
+        config = ReleaseConfig.model_validate(document.value)
     except ValidationError as error:
-        raise ConfigError(*faults_of(error, document)) from None
+        told = {(fault.line, fault.column) for fault in document.faults}
+        # what stands for a refused alias or tag is not refused a second time
+        more = (fault for fault in faults_of(error, document) if (fault.line, fault.column) not in told)
+        raise ConfigError(*in_file_order((*document.faults, *more))) from None
+    if document.faults:
+        raise ConfigError(*in_file_order(document.faults))
+    return config

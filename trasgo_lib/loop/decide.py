@@ -7,8 +7,8 @@ of the total is there for the others. No step can pass a total, whatever the his
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
-from decimal import Decimal
 
 from trasgo_lib.amounts import Epsilon
 from trasgo_lib.budget import Cost
@@ -121,12 +121,12 @@ def _after(plan: LoopPlan, unit: LoopUnit, rung: Epsilon, spent: Cost) -> Cost |
     return after if after.fits(total_of(plan)) else None
 
 
-def _urgency(unit: LoopUnit, entry: RoundEntry) -> tuple[bool, Decimal]:
+def _urgency(unit: LoopUnit, entry: RoundEntry) -> tuple[bool, float]:
     """Sort key: the largest loss in terms of its ceiling first, losses without evidence last, then release order."""
-    if entry.loss is None or entry.loss != entry.loss or unit.target is None:
-        return True, Decimal(0)
-    ceiling = Decimal(unit.target.ceiling)
-    return False, -Decimal(entry.loss) / ceiling if ceiling else Decimal("-Infinity")
+    if entry.loss is None or math.isnan(entry.loss) or unit.target is None:
+        return True, 0.0
+    ceiling = float(unit.target.ceiling)
+    return False, -entry.loss / ceiling if ceiling else -math.inf
 
 
 def _stop(

@@ -2,6 +2,7 @@
 
 from trasgo_lib.mechanisms.base import ChannelFacts, TableChannel, checked_codes
 from trasgo_lib.mechanisms.channel import Channel, Json, Moments
+from trasgo_lib.mechanisms.draw import chi_square, draw_codes, probe_codes
 from trasgo_lib.mechanisms.registry import MECHANISMS, Mechanism, build_channel, rebuild_channel
 
 __all__ = [
@@ -14,5 +15,8 @@ __all__ = [
     "TableChannel",
     "build_channel",
     "checked_codes",
+    "chi_square",
+    "draw_codes",
+    "probe_codes",
     "rebuild_channel",
 ]

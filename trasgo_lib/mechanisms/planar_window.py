@@ -62,6 +62,9 @@ LARGEST_RADIUS = 577
 
 _PI_UP = Decimal("3.1415926535897932384626433832795028841972")
 _HALF_DIAGONAL_UP = Decimal("0.7071067811865475244008443621048490392849")
+_ANY_LOG_RATIO = Decimal(89)
+"""Weights lie in 1..2**128, so no log-ratio is above 128 * ln 2 = 88.73, whatever the window."""
+
 _SLIGHTLY_MORE = Decimal("1.0000000000000000000000000000000000000001")
 """Covers the last digit of an exponential or logarithm that was rounded to nearest; written out, because the default
 decimal context would round the sum 1 + 1e-40 to 1."""
@@ -164,7 +167,7 @@ class PlanarWindow:
         difference = UP.multiply(Decimal(WINDOW_SHARE), UP.add(rounding, cut))
         delta = UP.divide(difference, Decimal(WINDOW_TOTAL // cells))
         if delta >= 1:
-            return Decimal("Infinity")
+            return _ANY_LOG_RATIO
         rho = UP.multiply(EXACT.ln(DOWN.subtract(Decimal(1), delta)).copy_negate(), _SLIGHTLY_MORE)
         return UP.fma(rho, Decimal(2), self.decay)
 

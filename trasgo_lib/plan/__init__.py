@@ -1,6 +1,6 @@
 """Plans: a release file compiled, costed and explained before any data is opened."""
 
-from trasgo_lib.plan.compile import compile_plan
+from trasgo_lib.plan.compile import compile_plan, read_plan
 from trasgo_lib.plan.explain import NOT_COVERED, PlanExplanation, RungExplanation, UnitExplanation, explain
 from trasgo_lib.plan.model import ColumnPlan, ReleasePlan, Role, Target, UnitPlan
 from trasgo_lib.plan.reading import source_reading
@@ -19,6 +19,7 @@ __all__ = [
     "UnitPlan",
     "compile_plan",
     "explain",
+    "read_plan",
     "render",
     "source_reading",
     "worst_case",

@@ -2,14 +2,29 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from pathlib import Path
+
 from trasgo_lib.amounts import Delta, Epsilon, Geo
-from trasgo_lib.config import LoadedConfig, PlainColumn, ReleaseConfig
+from trasgo_lib.config import LoadedConfig, PlainColumn, ReleaseConfig, in_file_order, load_config, load_sound_part
+from trasgo_lib.errors import ConfigError, Fault
 from trasgo_lib.plan.digest import plan_digest
 from trasgo_lib.plan.faults import FaultCollector
 from trasgo_lib.plan.model import ColumnPlan, ReleasePlan, UnitPlan
 from trasgo_lib.plan.rules import check_names, check_not_built, check_places, check_roles, check_targets
 from trasgo_lib.plan.totals import check_delta_total, check_epsilon_total, check_geo_total, first_charges, rows_per_unit
 from trasgo_lib.plan.units import UnitContext, compile_unit, released_names, sources_of
+
+_CHECKS: tuple[tuple[frozenset[str], Callable[[ReleaseConfig, FaultCollector], None]], ...] = (
+    (frozenset({"loop", "groups"}), check_not_built),
+    (frozenset({"columns", "privacy"}), check_roles),
+    (frozenset({"columns", "source"}), check_names),
+    (frozenset({"columns"}), check_targets),
+    (frozenset({"publish", "ledger"}), check_places),
+    (frozenset({"columns", "privacy", "loop"}), check_epsilon_total),
+    (frozenset({"columns", "privacy"}), check_geo_total),
+)
+"""Checks of the release as a whole, each with the sections it reads."""
 
 
 def compile_plan(loaded: LoadedConfig) -> ReleasePlan:
@@ -25,14 +40,43 @@ def compile_plan(loaded: LoadedConfig) -> ReleasePlan:
     """
     faults = FaultCollector(loaded)
     config = loaded.config
-    for check in (check_not_built, check_roles, check_names, check_targets, check_places):
+    for _, check in _CHECKS:
         check(config, faults)
-    check_epsilon_total(config, faults)
-    check_geo_total(config, faults)
     units = _units(config, faults)
     check_delta_total(config, units, faults)
     faults.raise_all()
     return _assemble(loaded, units)
+
+
+def read_plan(path: Path) -> tuple[LoadedConfig, ReleasePlan]:
+    """Read and compile a release file; faults of shape and of meaning come together.
+
+    Args:
+        path: a release file; public.
+
+    Raises:
+        ConfigError: all faults at once.
+    """
+    try:
+        loaded = load_config(path)
+    except ConfigError as shape:
+        raise ConfigError(*in_file_order((*shape.faults, *_faults_beside(path)))) from None
+    return loaded, compile_plan(loaded)
+
+
+def _faults_beside(path: Path) -> tuple[Fault, ...]:
+    """Faults of meaning in what is sound of a file whose shape is wrong."""
+    part = load_sound_part(path)
+    if part is None:
+        return ()
+    config, sections = part.loaded.config, part.sections
+    faults = FaultCollector(part.loaded)
+    # a check runs only when every section it reads is the file's own, so that no stand-in is ever blamed
+    for needs, check in _CHECKS:
+        if needs <= sections:
+            check(config, faults)
+    _units(config, faults)
+    return tuple(faults.found)
 
 
 def _units(config: ReleaseConfig, faults: FaultCollector) -> tuple[UnitPlan, ...]:

@@ -113,8 +113,9 @@ def _legend(explanation: PlanExplanation) -> tuple[str, ...]:
         " estimated share over so many rows"
     )
     points = (
-        "epsilon of a point holds for two places at the declared distance and grows with it; mean move: how far places"
-        " are moved on average, before they snap to a cell; half and one in twenty move further than the figures after it"
+        "epsilon of a point holds for two places at the declared distance and grows with it; mean move: how far"
+        " places are moved on average, before they snap to a cell; half of them and one in twenty move further than the"
+        " figures after it"
     )
     return (
         odds,

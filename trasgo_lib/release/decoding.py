@@ -122,7 +122,8 @@ def _masked(values: pa.Array, missing: NDArray[np.bool_]) -> pa.Array:
 
 
 def _common_cuts(table: ReleasedTable) -> list[tuple[int, int]]:
-    cuts = {tuple(_cut(ref) for ref in column.batches) for column in (*table.units, *table.public)}
+    columns: tuple[ReleasedCodes | PublicValues, ...] = (*table.units, *table.public)
+    cuts = {tuple(_cut(ref) for ref in column.batches) for column in columns}
     if len(cuts) != 1:
         raise _inconsistent("the same batches in every column", "batches that differ")
     (common,) = cuts

@@ -33,7 +33,8 @@ def verify_release(location: str | Path | ObjectStore, prefix: str = "") -> Veri
         ConfigError: the location is of a kind that cannot be opened.
     """
     store = location if isinstance(location, ObjectStore) else open_store(location, create=False)
-    return VerificationReport(store.uri(prefix), tuple(_verify(store, prefix.strip("/"))))
+    inside = prefix.strip("/")
+    return VerificationReport(store.uri(inside), tuple(_verify(store, inside)))
 
 
 def _verify(store: ObjectStore, prefix: str) -> Iterator[VerificationResult]:

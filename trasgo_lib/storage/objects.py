@@ -232,6 +232,8 @@ def open_store(
             folders.make_folder(root, folders.PRIVATE_FOLDER_MODE if private else folders.PUBLIC_FOLDER_MODE)
             if private:
                 folders.set_mode(root, folders.PRIVATE_FOLDER_MODE)
+        elif not root.is_dir():  # obstore opens a file as a root and fails only when it is used
+            raise NotADirectoryError(20, "Not a directory") if root.exists() else FileNotFoundError
         backend = LocalStore(root, mkdir=False)
     except FileNotFoundError:
         raise _missing(str(root)) from None

@@ -38,17 +38,14 @@ def product_sum(*factors: NDArray[np.int64]) -> int:
     Args:
         factors: one or more int64 arrays of the same shape, any magnitude.
     """
-    if factors[0].size == 0:
-        return 0
+    first, *others = factors
+    if not others or first.size == 0:
+        return exact_sum(first)
     bits = [_bit_length(factor) for factor in factors]
-    if sum(bits) + factors[0].size.bit_length() <= _SAFE_BITS:
-        return int(
-            np.dot(math.prod(factors[1:-1], start=factors[0]), factors[-1]) if len(factors) > 1 else factors[0].sum()
-        )
+    if sum(bits) + first.size.bit_length() <= _SAFE_BITS:
+        return int(np.dot(math.prod(others[:-1], start=first), others[-1]))
     if sum(bits) <= _SAFE_BITS:
-        return exact_sum(math.prod(factors[1:], start=factors[0]))
-    if len(factors) == 1:
-        return exact_sum(factors[0])
+        return exact_sum(math.prod(others, start=first))
     widest = bits.index(max(bits))
     shift = bits[widest] // 2
     high = list(factors)

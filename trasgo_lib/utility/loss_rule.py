@@ -42,6 +42,11 @@ class PairLoss:
         """How far the coefficient moved; a released coefficient that does not exist keeps nothing."""
         return abs((self.original.value or 0.0) - (self.released.value or 0.0))
 
+    @property
+    def is_gone(self) -> bool:
+        """Whether the release has no coefficient where the original has one."""
+        return self.original.value is not None and self.released.value is None
+
 
 @dataclass(frozen=True, slots=True)
 class LossShare:
@@ -112,7 +117,8 @@ def correlation_loss_of(
 
     def judge(of: Sequence[PairLoss], name: str | None = None, *, ruled: bool = True) -> LossShare:
         kept = [pair for pair in of if name is None or name in (pair.left, pair.right)]
-        notes = _notes([c for c in left_out if name in (None, c)], [c for c in flattened if name in (None, c)])
+        gone = [pair for pair in kept if pair.is_gone and not {pair.left, pair.right} & {*flattened, *left_out}]
+        notes = _notes([c for c in left_out if name in (None, c)], [c for c in flattened if name in (None, c)], gone)
         return _share(kept, method if ruled else None, notes)
 
     overall = judge(pairs)
@@ -128,12 +134,15 @@ def correlation_loss_of(
     )
 
 
-def _notes(left_out: Sequence[str], flattened: Sequence[str]) -> list[str]:
+def _notes(left_out: Sequence[str], flattened: Sequence[str], gone: Sequence[PairLoss]) -> list[str]:
     notes = []
     if left_out:
         notes.append(f"constant in the original, left out: {', '.join(left_out)}")
     if flattened:
         notes.append(f"constant in the release, counted as full loss: {', '.join(flattened)}")
+    if gone:
+        names = ", ".join(f"{pair.left} with {pair.right}" for pair in gone)
+        notes.append(f"constant in the release where both are present, counted as full loss: {names}")
     return notes
 
 

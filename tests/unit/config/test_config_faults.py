@@ -322,3 +322,21 @@ def test_the_models_do_not_print_places_of_keys(tmp_path: Path) -> None:
     path = tmp_path / "release.yaml"
     path.write_text(GOOD + "ledger: {url: 'postgresql://me:secret@host/db'}\n", encoding="utf-8")
     assert "secret" not in repr(load_config(path).config)
+
+
+def test_duplicate_keys_come_together_with_faults_of_shape(tmp_path: Path) -> None:
+    text = GOOD.replace("account: cps", "account: cps, account: cps").replace('"8"', "8.5")
+    faults = faults_of(tmp_path, text)
+    assert [(fault.reason, fault.where) for fault in faults] == [
+        (Reason.BAD_SHAPE, "privacy.epsilon_total"),
+        (Reason.DUPLICATE_KEY, "privacy.account"),
+    ]
+
+
+def test_a_duplicate_key_alone_is_enough(tmp_path: Path) -> None:
+    assert only_fault(tmp_path, "account: cps", "account: cps, account: cps").reason is Reason.DUPLICATE_KEY
+
+
+def test_an_alias_is_told_once(tmp_path: Path) -> None:
+    faults = faults_of(tmp_path, GOOD.replace("account: cps", "account: &a cps").replace("store: out", "store: *a"))
+    assert [fault.reason for fault in faults] == [Reason.BAD_YAML, Reason.BAD_YAML]

@@ -10,7 +10,7 @@ import numpy as np
 import pyproj
 import pytest
 
-from trasgo_lib.data import BoxDomain, domain_from_description
+from trasgo_lib.data import BoxDomain, box_domain, box_outline, domain_from_description
 from trasgo_lib.data.projection import Projection
 from trasgo_lib.errors import ConfigError, InputContractError, Reason
 
@@ -223,3 +223,11 @@ def test_domains_are_values_and_describe_themselves() -> None:
         domain_from_description(described | {"first_row": 5477})
     with pytest.raises(InputContractError):
         CHICAGO.decode(np.array([CHICAGO.size], dtype=np.int32))
+
+
+def test_edges_and_lattices_without_a_position_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    with pytest.raises(ConfigError, match="edges that do not project"):
+        box_outline.outline(Projection("EPSG:3034"), -89.0, -170.0, -90.0, 170.0)
+    monkeypatch.setattr(box_domain, "_LARGEST_ROUND_TRIP_M", -1.0)
+    with pytest.raises(ConfigError, match="border cells without a position"):
+        BoxDomain(["41.6", "-87.95", "42.1", "-87.5"], "EPSG:3435", "100")

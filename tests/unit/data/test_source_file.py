@@ -7,7 +7,7 @@ import hmac
 import pytest
 
 from trasgo_lib.data import source_file as source_file_module
-from trasgo_lib.data.source_file import SourceFile, Utf8Stream
+from trasgo_lib.data.source_file import SourceFile, Utf8Stream, source_digest
 from trasgo_lib.errors import InputContractError, Reason
 
 KEY = bytes(range(32))
@@ -91,3 +91,10 @@ def test_the_digest_of_the_whole_file_leaves_no_trace_of_earlier_reads(opened):
     file.rewind()
     with pytest.raises(InputContractError):
         file.finish()
+
+
+def test_the_digest_of_a_file_is_that_of_its_bytes(opened):
+    file = opened(b"abc")
+    assert source_digest(file.path, KEY) == hmac.new(KEY, b"abc", "sha256").hexdigest()
+    with pytest.raises(InputContractError):
+        source_digest(file.path.with_name("absent"), KEY)

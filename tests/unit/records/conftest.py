@@ -87,19 +87,36 @@ def template(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return path
 
 
+@pytest.fixture(scope="session")
+def busy_template(template: Path) -> Path:
+    """The same after three charges and a publication."""
+    path = template.with_name("busy.db")
+    path.write_bytes(template.read_bytes())
+    office = Office(Records.open(path), path)
+    for attempt in (1, 2, 3):
+        office.charge("0.25", attempt=attempt)
+    office.advance("validated", "drawn", "checked", "published")
+    return path
+
+
 @pytest.fixture
 def new_office(template: Path, tmp_path: Path) -> Callable[[str], Office]:
     """Makes offices that share nothing."""
-
-    def make(name: str) -> Office:
-        path = tmp_path / name
-        path.write_bytes(template.read_bytes())
-        return Office(Records.open(path, busy_seconds=0.2), path)
-
-    return make
+    return lambda name: _copy(template, tmp_path / name)
 
 
 @pytest.fixture
-def office(new_office: Callable[[str], Office]) -> Office:
+def office(template: Path, tmp_path: Path) -> Office:
     """One office."""
-    return new_office("ledger.db")
+    return _copy(template, tmp_path / "ledger.db")
+
+
+@pytest.fixture
+def busy(busy_template: Path, tmp_path: Path) -> Office:
+    """An office with three charges and a published version."""
+    return _copy(busy_template, tmp_path / "ledger.db")
+
+
+def _copy(template: Path, path: Path) -> Office:
+    path.write_bytes(template.read_bytes())
+    return Office(Records.open(path, busy_seconds=0.2), path)

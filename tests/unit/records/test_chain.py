@@ -12,15 +12,6 @@ import rfc8785
 BIG = "9" * 64
 
 
-@pytest.fixture
-def busy(office: Any) -> Any:
-    """An office with three charges and a published version."""
-    for attempt in (1, 2, 3):
-        office.charge("0.25", attempt=attempt)
-    office.advance("validated", "drawn", "checked", "published")
-    return office
-
-
 def found(office: Any) -> str:
     report = office.records.check_chain()
     assert not report.ok

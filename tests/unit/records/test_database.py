@@ -88,6 +88,13 @@ def test_migrations_make_the_tables_that_queries_see(office: Any) -> None:
     engine.dispose()
 
 
+def test_whoever_waited_for_another_opener_finds_nothing_to_do(office: Any) -> None:
+    before = office.path.read_bytes()
+    with Database.open(office.path).write() as connection:
+        migrate.upgrade(connection)
+    assert office.path.read_bytes() == before
+
+
 def test_a_revision_has_no_way_back() -> None:
     from trasgo_lib.records.migrations.versions import revision_0001
 

@@ -245,6 +245,19 @@ def test_names_that_utf8_cannot_hold_are_refused(office: Any) -> None:
         office.records.transition("cps1988", "1", "validated", "an\udc80", "", {}, office.at)
 
 
+def test_several_draws_are_charged_together(office: Any) -> None:
+    asked = (office.ask("0.25"), office.ask("0.5", unit="region"))
+    granted = office.records.reserve_all(asked, office.at)
+    assert granted == office.records.entries("cps")[1:] == office.records.reserve_all(asked, office.at)
+    assert [entry.spent for entry in granted] == [Cost.of("0.25"), Cost.of("0.75")]
+
+
+def test_when_one_of_several_draws_is_refused_none_is_charged(office: Any) -> None:
+    with pytest.raises(BudgetError):
+        office.records.reserve_all((office.ask("0.75"), office.ask("0.3", unit="region")), office.at)
+    assert (office.count("entries"), office.records.account("cps").spent) == (1, Cost.zero())
+
+
 def test_spending_is_summed_by_version(office: Any) -> None:
     office.new_version("2", "e" * 64)
     office.charge("0.25")

@@ -167,6 +167,16 @@ def test_two_data_sets_can_have_the_same_version(office: Any) -> None:
     assert office.records.spent_by("cps1988", "1").is_zero
 
 
+@pytest.mark.parametrize(
+    "change", ["'\"state\"', '\"refund\"'", "'\"planned\"', '\"done\"'", "'\"evidence\"', '\"proof\"'"]
+)
+def test_an_event_that_cannot_be_read_is_a_broken_record(office: Any, change: str) -> None:
+    office.tamper(f"UPDATE events SET document = replace(document, {change}) WHERE seq = 1")
+    with pytest.raises(StoreError) as caught:
+        office.records.events("cps1988", "1")
+    assert caught.value.reason is Reason.CHAIN_BROKEN
+
+
 def test_a_version_without_events_is_a_broken_record(office: Any) -> None:
     office.tamper("DELETE FROM events")
     with pytest.raises(StoreError) as caught:

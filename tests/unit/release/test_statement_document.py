@@ -161,4 +161,4 @@ publish: {store: releases, formats: [parquet]}
     assert document["delta_realised_draws_only"] == "0.000001"
     assert document["units"][0]["draws"][0]["type"] == "approximate"
     assert "except with probability 0.000001" in document["in_words"]
-    assert [file.key for file in made.package.files][0] == "data/demo.parquet"
+    assert made.package.files[0].key == "data/demo.parquet"

@@ -117,6 +117,15 @@ def test_a_released_column_that_became_constant_lost_everything(method):
     assert "full loss: b" in found.per_column["b"].reason
 
 
+def test_a_pair_that_nulls_left_constant_lost_everything():
+    frame = pd.DataFrame({"a": [1.0, 2, 3, 4, 5, 6], "b": [1.0, 2, 3, 4, 5, 6], "c": [6.0, 5, 4, 3, 2, 1]})
+    released = frame.assign(a=[1, 1, 1, 1, 5, 6], b=[1, 2, 3, 4, None, None])
+    found = correlation_loss(frame, released)
+    assert found.reason == "constant in the release where both are present, counted as full loss: a with b"
+    assert found.per_column["c"].reason is None
+    assert found.percent > 100 / 3
+
+
 # B62: frames that do not belong together
 
 

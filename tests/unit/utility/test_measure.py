@@ -289,6 +289,11 @@ def test_versions_of_other_lengths_are_refused():
         assert caught.value.reason == Reason.ROW_MISMATCH
 
 
+def test_a_table_of_other_rows_than_declared_is_refused():
+    with pytest.raises(InputContractError, match="required 1999 rows; came 2000"):
+        measure(Reader(_table()).codes(), Reader(_table()).codes(), COLUMNS, rows=ROWS - 1)
+
+
 @pytest.mark.parametrize("unit", ["wage", "pickup"])
 @pytest.mark.parametrize("shift", [-1, 1])
 def test_codes_outside_their_domain_are_counted(unit, shift):

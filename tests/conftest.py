@@ -1,0 +1,28 @@
+"""What all tests share: one embedded Prefect server in a throw-away home, and where the real data may be."""
+
+from __future__ import annotations
+
+import tempfile
+from pathlib import Path
+
+import pytest
+
+from flows.environment import prepare_prefect
+
+ROOT = Path(__file__).resolve().parents[1]
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Before anything imports Prefect: its database must not be the user's."""
+    home = tempfile.TemporaryDirectory(prefix="trasgo-tests-")
+    config.add_cleanup(home.cleanup)
+    prepare_prefect(Path(home.name))
+
+
+@pytest.fixture(scope="session")
+def real_data() -> Path:
+    """Folder of real microdata beside the checkout; tests that need it are skipped where it is absent."""
+    folder = ROOT.parent / "shared" / "data"
+    if not folder.is_dir():
+        pytest.skip("no real data beside this checkout")
+    return folder
