@@ -18,7 +18,8 @@ _LEAST_USE = Decimal("0.999")
 _UNDERUSED = frozenset({"gaussian"})
 """Mechanisms that may certify further below the claim: on small domains sigma moves the certificate in jumps."""
 
-_KEYS = ("delta", "utility", "epsilon", "missing", "radius_m")
+_KEYS = ("delta", "utility", "missing", "domain")
+"""Parameters under whose name a mechanism complains and that are keys of a column."""
 
 
 def certified_rungs(
@@ -85,6 +86,7 @@ def _note(trouble: tuple[Fault, ...], column: NoisedColumn, path: KeyPath, fault
     keys: dict[str, KeyPath] = {key: (*path, key) for key in _KEYS}
     keys["epsilon"] = _level_path(column, path)
     keys["radius_m"] = (*path, "geo", "radius_m")
+    keys["domain.step_m"], keys["domain.cells"] = (*path, "domain", "step_m"), (*path, "domain", "cells")
     for fault in trouble:
         place = keys.get(_key(fault), (*path, "mechanism"))
         faults.add(fault.reason, place, required=fault.required, came=fault.came, fix=fault.fix)

@@ -116,7 +116,8 @@ def test_b41_a_domain_of_one_value_is_refused(tmp_path: Path) -> None:
 
 def test_b28_binary_response_over_three_codes_is_refused(tmp_path: Path) -> None:
     fault = only_fault(tmp_path, [SEX.replace("[m, f]", "[M, F, m]")])
-    assert fault.where == "columns[sex].mechanism"
+    assert fault.where == "columns[sex].domain"
+    assert "kary_randomized_response" in fault.fix
 
 
 @pytest.mark.parametrize("code", ["' m'", "'m '"])
@@ -234,6 +235,7 @@ def test_b52_the_unit_of_geo_epsilon_is_explicit(tmp_path: Path) -> None:
     [
         ("planar_laplace", "laplace", "columns[home].mechanism"),
         ("EPSG:3435", "EPSG:4326", "columns[home].domain.crs"),
+        ('step_m: "1000"', 'step_m: "2000"', "columns[home].domain.step_m"),
         ("EPSG:3435", "EPSG:1", "columns[home].domain.crs"),
         ('"42.1"', '"41.5"', "columns[home].domain.box"),
         ("planar_laplace,", 'planar_laplace, target: {js: "0.1"},', "columns[home].target.js"),
