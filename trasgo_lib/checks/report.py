@@ -15,7 +15,7 @@ class CheckResult:
     """One check of one column, or of the whole table.
 
     Args:
-        name: which check, one of ``columns``, ``types``, ``rows``, ``not_null``,
+        name: which check, one of ``columns``, ``types``, ``rows``, ``batch_rows``, ``not_null``,
             ``between``, ``in_set``, ``on_grid``, ``share_at_bounds``, ``csv_equals_parquet``, ``probe``.
         column: the released column or noise unit, or None for the table.
         passed: whether it held for every batch.

@@ -78,13 +78,16 @@ def _amount(kind: type[Amount], *, zero: bool) -> Callable[[str], str]:
     """A check that text is an exact privacy amount."""
 
     def check(text: str) -> str:
+        # first the pattern: it bounds the exponent, without which exact arithmetic could fill the memory
+        if not _DECIMAL.fullmatch(text):
+            floor = "zero or more" if zero else "more than zero"
+            required = f"exact decimal text, finite and {floor}"
+            raise shape_error(required, repr(text), 'Write it as in "0.25".', reason=Reason.BAD_AMOUNT)
         try:
             kind.parse(text, zero=zero)
         except AmountError as error:
             fault = error.faults[0]
             raise shape_error(fault.required, fault.came, fault.fix, reason=fault.reason) from None
-        if not _DECIMAL.fullmatch(text):
-            raise shape_error("exact decimal text", repr(text), 'Write it as in "0.25".', reason=Reason.BAD_AMOUNT)
         return text
 
     return check

@@ -120,15 +120,16 @@ class CellsDomain:
         return unit_vectors([Decimal(lat) for lat in self._latitudes], [Decimal(lon) for lon in self._longitudes])
 
     def _nearest(self, latitude: Degrees, longitude: Degrees) -> Codes:
-        """The declared cell whose centre is nearest; equally near ones give the first."""
-        centres, nearest = self._vectors(), np.empty(len(latitude), dtype=np.int32)
-        block = max(1, _PAIRS_AT_ONCE // self.size)
+        """The declared cell whose centre is nearest; the shortest chord belongs to the shortest great circle."""
+        if not len(latitude):
+            return np.empty(0, dtype=np.int32)
+        # imported here: most data have no point outside, and the tree takes a second to load
+        from scipy.spatial import KDTree
+
         phi, theta = np.radians(latitude), np.radians(longitude)
         points = np.stack([np.cos(phi) * np.cos(theta), np.cos(phi) * np.sin(theta), np.sin(phi)], axis=1)
-        for start in range(0, len(latitude), block):
-            # the nearest centre has the largest scalar product
-            nearest[start : start + block] = np.argmax(points[start : start + block] @ centres.T, axis=1)
-        return nearest
+        _, nearest = KDTree(self._vectors()).query(points)
+        return np.asarray(nearest, dtype=np.int32)
 
 
 def _bad(required: str, came: str, fix: str) -> ConfigError:

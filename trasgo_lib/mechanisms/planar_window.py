@@ -58,7 +58,7 @@ WINDOW_SHARE = (1 << UNIFORM_BITS) - 1
 """K of the derivation: how often, in 2**20, the offset window decides."""
 
 LARGEST_RADIUS = 577
-"""Offsets: a disc of this radius holds 2**20 lattice points, 70 MB of exact integers while it is built."""
+"""Offsets: a disc of this radius holds 2**20 lattice points, about 100 MB of exact integers."""
 
 _PI_UP = Decimal("3.1415926535897932384626433832795028841972")
 _HALF_DIAGONAL_UP = Decimal("0.7071067811865475244008443621048490392849")

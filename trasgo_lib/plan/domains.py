@@ -21,6 +21,9 @@ from trasgo_lib.data import BoxDomain, CategoryDomain, CellsDomain, DateDomain, 
 from trasgo_lib.errors import ConfigError, InputContractError, Reason
 from trasgo_lib.plan.faults import FaultCollector
 
+_LARGEST_EXPONENT = 40
+"""No domain holds a value beyond 1e40, and exact arithmetic on much larger exponents would fill the memory."""
+
 _DOMAIN_KEYS = ("lower", "upper", "step", "unit", "codes", "box", "crs", "step_m", "cells")
 
 
@@ -115,8 +118,10 @@ def fill_code(column: NoisedColumn, domain: Domain, text: str, path: KeyPath, fa
 
 def _code_of(column: NoisedColumn, domain: Domain, text: str) -> int | None:
     if isinstance(column, NumberColumn):
-        spec = column.domain
-        place = (Fraction(Decimal(text)) - Fraction(Decimal(spec.lower))) / Fraction(Decimal(spec.step))
+        spec, value = column.domain, Decimal(text)
+        if not value.is_finite() or abs(value.adjusted()) > _LARGEST_EXPONENT:
+            return None
+        place = (Fraction(value) - Fraction(Decimal(spec.lower))) / Fraction(Decimal(spec.step))
         return int(place) if place.denominator == 1 and 0 <= place < domain.size else None
     if isinstance(column, CategoryColumn):
         return column.domain.codes.index(text)

@@ -8,7 +8,7 @@ from math import isclose
 from typing import Any
 
 from trasgo_lib.amounts import Epsilon
-from trasgo_lib.budget import ApproximateEvent, Cost, GeoEvent, LossEvent, PureEvent, cost
+from trasgo_lib.budget import ApproximateEvent, Cost, LossEvent, PureEvent, cost
 from trasgo_lib.data import domain_from_description
 from trasgo_lib.errors import Reason, TrasgoError
 from trasgo_lib.mechanisms import Channel, rebuild_channel
@@ -66,14 +66,14 @@ def _verify_numbers(
     check: str, name: str, stated: dict[str, str] | None, found: dict[str, str] | None
 ) -> VerificationResult:
     """Whether stated floats are those of the rebuilt channel, up to the last published digit."""
-    close = (stated or {}).keys() == (found or {}).keys() and all(
-        value == other or _is_close(value, other)
-        for value, other in zip((stated or {}).values(), (found or {}).values(), strict=True)
-    )
+    ours, theirs = found or {}, stated or {}
+    close = ours.keys() == theirs.keys() and all(_is_close(theirs[key], ours[key]) for key in ours)
     return judge(check, name, found, found if close else stated, Reason.SCHEMA_VIOLATION)
 
 
 def _is_close(stated: str, found: str) -> bool:
+    if stated == found:
+        return True
     try:
         return isclose(float(stated), float(found), rel_tol=_LAST_DIGIT)
     except ValueError:
@@ -94,11 +94,9 @@ def _ceilings(claim: LossEvent, channel: Channel) -> tuple[Decimal, Decimal]:
         return claim.epsilon.decimal, Decimal(0)
     if isinstance(claim, ApproximateEvent):
         return claim.epsilon.decimal, claim.delta.decimal
-    if isinstance(claim, GeoEvent):
-        # a point channel certifies the loss at its declared radius
-        radius_km = Decimal(str(channel.parameters["radius_m"])) / _METRES_PER_KM
-        return Epsilon.ceil(claim.geo.decimal * radius_km).decimal, Decimal(0)
-    raise TypeError(f"no ceiling for a {type(claim).__name__}")
+    # a point channel certifies the loss at its declared radius
+    radius_km = Decimal(str(channel.parameters["radius_m"])) / _METRES_PER_KM
+    return Epsilon.ceil(claim.geo.decimal * radius_km).decimal, Decimal(0)
 
 
 def verify_statement(statement: dict[str, Any], channel_file: dict[str, Any]) -> Iterator[VerificationResult]:

@@ -11,7 +11,7 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from trasgo_lib.checks import csv_equals_parquet, domain_types, grid_of, published_labels
-from trasgo_lib.data import CategoryDomain, domain_from_description
+from trasgo_lib.data import CategoryDomain, Domain, domain_from_description
 from trasgo_lib.errors import Reason, TrasgoError
 from trasgo_lib.release.package import data_key
 from trasgo_lib.release.verification import VerificationResult, failed, judge
@@ -40,7 +40,9 @@ def verify_data(
             yield from _verify_schema(file, manifest, statement, channel_file)
             yield judge("rows", parquet, manifest["rows"], file.metadata.num_rows, Reason.SCHEMA_VIOLATION)
             for unit in channel_file["units"]:
-                yield _verify_values(file, unit)
+                domain = domain_from_description(unit["domain"])
+                yield _verify_types(file.schema_arrow, unit, domain)
+                yield _verify_values(file, unit, domain)
     except (TrasgoError, pa.ArrowException, OSError, KeyError, ValueError, TypeError) as error:
         came = f"{type(error).__name__} while reading it"
         yield failed("data", parquet, "a Parquet file with the declared columns", came, Reason.SCHEMA_VIOLATION)
@@ -63,17 +65,18 @@ def _verify_schema(
     noised = {column["name"]: column["type"] for unit in channel_file["units"] for column in unit["columns"]}
     declared = sorted([*noised, *statement["public_columns"]])
     yield judge("every column declared", "data", declared, sorted(schema.names), Reason.SCHEMA_VIOLATION)
-    for unit in channel_file["units"]:
-        kinds = [str(kind) for kind in domain_types(domain_from_description(unit["domain"]))]
-        stated = [column["type"] for column in unit["columns"]]
-        found = [str(schema.field(column["name"]).type) for column in unit["columns"]]
-        yield judge("types", unit["name"], (kinds, kinds), (stated, found), Reason.WRONG_TYPE)
     yield judge("no further metadata", "data", None, schema.metadata, Reason.SCHEMA_VIOLATION)
 
 
-def _verify_values(file: pq.ParquetFile, unit: dict[str, Any]) -> VerificationResult:
+def _verify_types(schema: pa.Schema, unit: dict[str, Any], domain: Domain) -> VerificationResult:
+    kinds = [str(kind) for kind in domain_types(domain)]
+    stated = [column["type"] for column in unit["columns"]]
+    found = [str(schema.field(column["name"]).type) for column in unit["columns"]]
+    return judge("types", unit["name"], (kinds, kinds), (stated, found), Reason.WRONG_TYPE)
+
+
+def _verify_values(file: pq.ParquetFile, unit: dict[str, Any], domain: Domain) -> VerificationResult:
     names = [column["name"] for column in unit["columns"]]
-    domain = domain_from_description(unit["domain"])
     grid = grid_of(domain)
     nullable = unit["missing"]["policy"] == "code"
     labels = _label_array(published_labels(domain)) if isinstance(domain, CategoryDomain) else None

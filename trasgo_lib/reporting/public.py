@@ -24,7 +24,7 @@ def render_report(facts: ReleaseFacts) -> str:
     if info.description:
         lines += [cell(info.description), ""]
     lines += table(("", ""), _identity(facts))
-    lines += section("What is promised", wording.in_plain_words(facts))
+    lines += section("What is promised", cell(wording.in_plain_words(facts)))
     lines += table(("", "epsilon", "delta", "geo epsilon per km"), _amounts(facts))
     lines += [cell(wording.account_words(facts.plan)), ""]
     lines += section("Between whom", cell(wording.neighbours(facts.plan)), cell(wording.privacy_unit(facts.plan)))

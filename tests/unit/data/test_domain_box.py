@@ -11,6 +11,7 @@ import pyproj
 import pytest
 
 from trasgo_lib.data import BoxDomain, box_domain, box_outline, domain_from_description
+from trasgo_lib.data.positions import wrap_longitude
 from trasgo_lib.data.projection import Projection
 from trasgo_lib.errors import ConfigError, InputContractError, Reason
 
@@ -86,6 +87,11 @@ def test_the_180th_meridian_has_one_side() -> None:  # B50
     assert codes[0] == codes[1]
     near = FIJI.encode(np.full(2, -17.0), np.array([179.9999, -179.9999]), outside="reject")
     assert FIJI.displacement_m(near[:1], near[1:])[0] <= 1000
+
+
+def test_longitudes_wrap_into_one_turn() -> None:  # B50
+    wrapped = wrap_longitude(np.array([180.0384, 180.0, -180.0, -180.5, 179.9999, 0.0, 540.0]))
+    assert np.allclose(wrapped, [-179.9616, -180.0, -180.0, 179.5, 179.9999, 0.0, -180.0], atol=1e-9)
 
 
 def test_clip_goes_to_the_nearest_edge_in_latitude_and_longitude() -> None:

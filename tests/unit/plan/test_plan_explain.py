@@ -216,7 +216,8 @@ def test_warnings_name_what_a_person_should_look_at(tmp_path: Path) -> None:
     ]
     one_draw = explanation_of(tmp_path, WAGE, REGION, head=HEAD.replace('"12"', '"3.2"')).warnings
     assert one_draw == (
-        "wage: the total allows one draw only, at epsilon 0.5; when its target is not met there, nothing is left for a second one",
+        "wage: the total allows one draw only, at epsilon 0.5; when its target is not met there,"
+        " nothing is left for a second one",
     )
 
 
@@ -261,7 +262,8 @@ def test_h3_cells_are_told_and_charged(tmp_path: Path) -> None:
     cells = ", ".join(f'"{cell}"' for cell in sorted(h3.grid_disk(centre, 1)))
     home = (
         "  - {name: home, type: point, columns: {latitude: la, longitude: lo}, mechanism: planar_laplace,"
-        f" domain: {{cells: [{cells}]}}, geo: {{epsilon: '1', radius_m: '5000'}}, missing: {{replace: '41.88, -87.63'}}}}\n"
+        f" domain: {{cells: [{cells}]}}, geo: {{epsilon: '1', radius_m: '5000'}},"
+        " missing: {replace: '41.88, -87.63'}}\n"
     )
     explanation = explanation_of(tmp_path, WAGE, REGION, home)
     assert explanation.units[2].values == "7 H3 cells"

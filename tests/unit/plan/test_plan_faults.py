@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from decimal import Decimal
+from fractions import Fraction
 from pathlib import Path
 
 import pytest
@@ -10,7 +12,7 @@ import pytest
 from trasgo_lib.amounts import Epsilon
 from trasgo_lib.config import load_config
 from trasgo_lib.errors import ConfigError, Fault, Reason
-from trasgo_lib.plan import ReleasePlan, compile_plan, read_plan
+from trasgo_lib.plan import ReleasePlan, compile_plan, feasibility, read_plan
 
 HEAD = """\
 format: 1
@@ -77,6 +79,18 @@ def only_fault(tmp_path: Path, columns: Iterable[str], head: str = HEAD) -> Faul
             Reason.BAD_PARAMETER,
         ),
         ("mechanism: laplace", 'mechanism: laplace, missing: {replace: "x"}', "missing.replace", Reason.BAD_PARAMETER),
+        (
+            "mechanism: laplace",
+            'mechanism: laplace, missing: {replace: "NaN"}',
+            "missing.replace",
+            Reason.BAD_PARAMETER,
+        ),
+        (
+            "mechanism: laplace",
+            'mechanism: laplace, missing: {replace: "1e-999999999"}',
+            "missing.replace",
+            Reason.BAD_PARAMETER,
+        ),
         (
             "mechanism: laplace",
             'mechanism: laplace, target: {correlation_loss: "40"}',
@@ -235,7 +249,7 @@ def test_b52_the_unit_of_geo_epsilon_is_explicit(tmp_path: Path) -> None:
     [
         ("planar_laplace", "laplace", "columns[home].mechanism"),
         ("EPSG:3435", "EPSG:4326", "columns[home].domain.crs"),
-        ('step_m: "1000"', 'step_m: "2000"', "columns[home].domain.step_m"),
+        ('step_m: "1000"', 'step_m: "9000"', "columns[home].domain.step_m"),
         ("EPSG:3435", "EPSG:1", "columns[home].domain.crs"),
         ('"42.1"', '"41.5"', "columns[home].domain.box"),
         ("planar_laplace,", 'planar_laplace, target: {js: "0.1"},', "columns[home].target.js"),
@@ -409,3 +423,57 @@ def test_a_level_that_was_not_planned_is_never_built(tmp_path: Path) -> None:
     unit = plan_of(tmp_path, [WAGE]).units[0]
     with pytest.raises(ValueError, match="not a rung"):
         unit.channel(Epsilon.parse("7"))
+
+
+def test_a_category_replacement_is_one_of_the_codes(tmp_path: Path) -> None:
+    fault = only_fault(tmp_path, [SEX.replace("mechanism", "missing: {replace: x}, mechanism")])
+    assert (fault.where, fault.required) == (
+        "columns[sex].missing.replace",
+        "a value of the declared domain, such as m",
+    )
+
+
+def test_a_cell_list_asks_for_replacements_as_latitude_and_longitude(tmp_path: Path) -> None:
+    cells = ["862664c1fffffff", "862664c17ffffff"]
+    place = (
+        "{name: home, type: point, columns: {latitude: la, longitude: lo}, mechanism: planar_laplace,"
+        f" geo: {{epsilon: '1', radius_m: '5000'}}, domain: {{cells: {cells}}}, missing: {{replace: x}}}}"
+    )
+    fault = only_fault(tmp_path, [place], HEAD.replace("account", 'geo_total: "1", account'))
+    assert (fault.where, fault.came) == ("columns[home].missing.replace", "'x'")
+
+
+def test_levels_are_blamed_where_they_stand(tmp_path: Path) -> None:
+    head = HEAD.replace('"8"', '"1000"')
+    target = WAGE.replace("laplace}", 'laplace, target: {tvd: "0.1"}, start: "900"}')
+    assert only_fault(tmp_path, [target], head).where == "columns[wage].start"
+    assert only_fault(tmp_path, [WAGE], head.replace("sequential}", 'sequential, start: "900"}')).where == "loop.start"
+    far = PLACE.replace('"1", radius_m: "1000"', '"1", radius_m: "0.0000001"').replace(
+        'geo: {epsilon: "1"', 'geo: {epsilon: "9"'
+    )
+    faults = faults_of(tmp_path, [far], HEAD.replace("account", 'geo_total: "1000000", account'))
+    assert all(fault.where.startswith(("columns[home]", "privacy.geo_total")) for fault in faults)
+
+
+def test_points_with_a_huge_epsilon_are_blamed_at_geo(tmp_path: Path) -> None:
+    far = PLACE.replace('geo: {epsilon: "1"', 'geo: {epsilon: "100000"')
+    faults = faults_of(tmp_path, [far], HEAD.replace("account", 'geo_total: "1000000", account'))
+    assert all(fault.where.startswith("columns[home].") for fault in faults)
+
+
+def test_a_channel_that_certifies_too_much_or_too_little_is_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for share, words in ((Fraction(11, 10), "above the claim"), (Fraction(1, 2), "far below the claim")):
+        monkeypatch.setattr(feasibility, "channel_of", lambda *facts, share=share: _Claims("laplace", facts[2], share))
+        fault = only_fault(tmp_path, [WAGE])
+        assert (fault.where, fault.reason) == ("loop.start", Reason.CLAIM_NOT_CERTIFIED)
+        assert words in fault.came
+
+
+class _Claims:
+    """A channel whose certificate is a share of its claim."""
+
+    def __init__(self, name: str, level: Epsilon, share: Fraction) -> None:
+        self.name = name
+        self.certified_epsilon = Decimal(level.units) * share.numerator / share.denominator / 10**6

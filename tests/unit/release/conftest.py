@@ -35,7 +35,7 @@ columns:
      mechanism: kary_randomized_response, epsilon: "1"}
   - {name: size, type: category, domain: {codes: ["1", "2", "3"], ordered: true}, output: integer,
      mechanism: exponential, utility: ordinal, epsilon: "1"}
-  - {name: day, type: date, format: "%Y-%m-%d", domain: {lower: "2017-01-01", upper: "2017-12-31"},
+  - {name: day, type: date, format: "%Y-%m-%d", domain: {lower: "2017-01-01", upper: "2017-01-31"},
      mechanism: gaussian, epsilon: "1"}
   - {name: place, type: point, columns: {latitude: lat, longitude: lon}, mechanism: planar_laplace,
      domain: {box: ["41.8", "-87.7", "41.9", "-87.6"], crs: "EPSG:3435", step_m: "500"},

@@ -19,7 +19,7 @@ import pytest
 from trasgo_lib.errors import Reason, StoreError, VerificationError
 from trasgo_lib.release import VerificationReport, publish_package, verify_release
 from trasgo_lib.release.verify_claims import verify_channels
-from trasgo_lib.storage import open_store
+from trasgo_lib.storage import ObjectStore, open_store
 
 Json = dict[str, Any]
 
@@ -166,13 +166,35 @@ def test_paths_that_leave_the_release_are_refused(release: Path, path: str) -> N
     assert failures(verify_release(release)) == {("schema", "manifest.json")}
 
 
-@pytest.mark.parametrize("text", ["", "{", "[]", '{"format": NaN}', '{"format": 1, "format": 1}', "\udcff"])
-@pytest.mark.parametrize("path", ["manifest.json", "channel.json", "statement.json"])
+BAD_JSON = ["", "{", "[]", '{"format": NaN}', '{"format": 1, "format": 1}', "\udcff"]
+
+
+@pytest.mark.parametrize(
+    ("path", "text"),
+    [("manifest.json", text) for text in BAD_JSON] + [("channel.json", BAD_JSON[3]), ("statement.json", BAD_JSON[5])],
+)
 def test_json_that_is_not_strict_is_named(release: Path, path: str, text: str) -> None:
     (release / path).write_bytes(text.encode("utf-8", "surrogateescape"))
     if path != "manifest.json":
         reseal(release)
     assert ("schema", path) in failures(verify_release(release))
+
+
+def test_a_file_that_cannot_be_read_is_a_finding(release: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    honest = ObjectStore.digest
+
+    def digest(store: ObjectStore, key: str) -> str:
+        if key.endswith("report.md"):
+            raise StoreError.of(Reason.STORE_UNREACHABLE, key, required="a store", came="none", fix="Run again.")
+        return honest(store, key)
+
+    monkeypatch.setattr(ObjectStore, "digest", digest)
+    assert failures(verify_release(release)) == {("digest", "report.md")}
+
+
+def test_a_document_that_cannot_be_read_is_a_finding(release: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (release / "statement.json").unlink()
+    assert {("schema", "statement.json"), ("complete", "statement.json")} <= failures(verify_release(release))
 
 
 def forged(release: Path, path: str, change: Callable[[Json], object]) -> set[tuple[str, str]]:
@@ -194,6 +216,7 @@ CHANNEL_FORGERIES: list[tuple[Callable[[Json], object], tuple[str, str]]] = [
     (lambda c: unit(c, "wage").update(inputs=202), ("codes", "wage")),
     (lambda c: unit(c, "wage")["decoder"].update(first="-1"), ("decoder", "wage")),
     (lambda c: unit(c, "wage").update(decoder={"kind": "identity"}), ("decoder", "wage")),
+    (lambda c: unit(c, "day").update(decoder={"kind": "identity"}), ("decoder", "day")),
     (lambda c: unit(c, "wage")["noise_variance"].update(middle="1"), ("noise variance", "wage")),
     (lambda c: unit(c, "wage").update(noise_variance=None), ("noise variance", "wage")),
     (lambda c: unit(c, "region")["parameters"].update(other="1"), ("channel", "region")),
@@ -324,6 +347,29 @@ def test_what_a_check_cannot_read_is_a_finding_and_not_a_crash(published: Path) 
         results = list(verify_channels(channel, "_draws_only"))
         assert not results[0].passed
         assert "while rebuilding" in results[0].came
+
+
+APPROXIMATE = """
+format: 1
+release: {dataset: demo, version: "1", title: Delta}
+source: {path: x.csv, format: csv}
+privacy: {epsilon_total: "9", delta_total: "0.001", account: a, unit: {column: person, max_rows: 3}}
+columns:
+  - {name: person, role: unit}
+  - {name: wage, type: number, domain: {lower: "0", upper: "100", step: "10"}, mechanism: gaussian, epsilon: "1",
+     delta: "0.000001"}
+loop: {loss_from: original, composition: sequential}
+publish: {store: releases, formats: [parquet]}
+"""
+
+
+def test_delta_and_several_rows_of_a_unit_are_verified(kit: Any, tmp_path: Path) -> None:
+    made = kit.make(tmp_path, APPROXIMATE)
+    publish_package(made.package, open_store(tmp_path / "public"), "demo/1")
+    release = tmp_path / "public" / "demo" / "1"
+    assert verify_release(release).failures == ()
+    found = forged(release, "channel.json", lambda c: c["units"][0]["draw"].update(delta_draws_only="0.0000001"))
+    assert {("claim", "wage"), ("certificate", "wage"), ("published draw", "wage")} <= found
 
 
 _OFFLINE = """
