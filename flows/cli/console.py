@@ -6,6 +6,7 @@ import json
 import logging
 import os
 import sys
+import time
 import traceback
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -13,7 +14,7 @@ from pathlib import Path
 
 import typer
 from rich.console import Console
-from rich.logging import RichHandler
+from rich.markup import escape
 
 from trasgo_lib.errors import Fault, InterruptedRunError, TrasgoError
 
@@ -40,11 +41,20 @@ def say_json(document: Mapping[str, object]) -> None:
     sys.stdout.flush()
 
 
+class _ProgressLines(logging.Handler):
+    """One line a message, with its time; never wrapped, so that it can be searched."""
+
+    def emit(self, record: logging.LogRecord) -> None:
+        """Print one record."""
+        moment = time.strftime("%H:%M:%S", time.localtime(record.created))
+        err.print(f"[dim]{moment}[/dim] {escape(record.getMessage())}", soft_wrap=True)
+
+
 @contextmanager
 def progress(quiet: bool) -> Iterator[None]:
     """Show the run's log lines on standard error while it works; they hold public facts only."""
     logger = logging.getLogger("trasgo")
-    handler = RichHandler(console=err, show_path=False, show_level=False, markup=False, log_time_format="%H:%M:%S")
+    handler = _ProgressLines()
     logger.setLevel(logging.WARNING if quiet else logging.INFO)
     logger.addHandler(handler)
     logger.propagate = False

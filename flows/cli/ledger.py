@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -14,7 +15,7 @@ from trasgo_lib.errors import StoreError
 
 if TYPE_CHECKING:
     from trasgo_lib.plan import ReleasePlan
-    from trasgo_lib.records import Account, Records
+    from trasgo_lib.records import Account, Entry, Records
 
 app = typer.Typer(help="Accounts and their charges.", no_args_is_help=True)
 
@@ -99,14 +100,7 @@ def show(config: Path = _CONFIG, as_json: bool = _JSON) -> None:
             )
             return
         _print_account(account)
-        table = Table("seq", "at", "release", "noise unit", "draw", "level", "epsilon", "delta", "geo per km", box=None)
-        for entry in entries:
-            drawn = entry.reservation
-            if drawn is not None:
-                amounts = (amount.text for amount in entry.cost.components)
-                release = f"{drawn.dataset}/{drawn.version}"
-                table.add_row(str(entry.seq), entry.at, release, drawn.unit, str(drawn.attempt), drawn.level, *amounts)
-        out.print(table)
+        out.print(_entry_table(entries))
 
 
 @app.command("check")
@@ -133,6 +127,20 @@ def check(config: Path = _CONFIG, as_json: bool = _JSON) -> None:
                 err.print(str(fault), markup=False)
         if not report.ok:
             raise typer.Exit(StoreError.exit_code)
+
+
+def _entry_table(entries: Sequence[Entry]) -> Table:
+    names = ("epsilon", "delta", "geo per km")
+    used = [place for place in range(3) if any(entry.cost.components[place].units for entry in entries)]
+    shown = (names[place] for place in used)
+    table = Table("seq", "day", "release", "noise unit", "draw", "level", *shown, box=None, pad_edge=False)
+    for entry in entries:
+        drawn = entry.reservation
+        if drawn is not None:
+            amounts = (entry.cost.components[place].text for place in used)
+            release = f"{drawn.dataset}/{drawn.version}"
+            table.add_row(str(entry.seq), entry.at[:10], release, drawn.unit, str(drawn.attempt), drawn.level, *amounts)
+    return table
 
 
 def _verdict(ok: bool) -> str:

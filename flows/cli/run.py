@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import typer
 from rich.table import Table
 
 from flows.cli.console import actor, err, guarded, home, out, progress, say_json
+from trasgo_lib.budget import Cost
 from trasgo_lib.errors import ConflictError, InputContractError, Reason, TargetsNotMetError
 
 if TYPE_CHECKING:
     from flows.outcome import Outcome
     from tasks.session import RunRef, Session
+    from trasgo_lib.plan import Target
 
 _CONFIG = typer.Argument(help="The release file (YAML).")
 _JSON = typer.Option(False, "--json", help="End with one JSON object on standard output.")
@@ -100,49 +102,64 @@ def _nothing_to_resume(session: Session) -> ConflictError:
 
 def _print(session: Session, outcome: Outcome) -> None:
     plan = session.plan
+    public, restricted = _place(outcome.public or ""), _place(outcome.restricted)
     if outcome.public is None:
-        err.print(f"Held: {outcome.release} is not published. Evidence: {outcome.restricted}", markup=False)
+        err.print(f"Held: {outcome.release} is not published. Evidence: {restricted}", markup=False)
     elif outcome.already_published:
         out.print(f"Already published: {outcome.release}. Nothing was drawn, nothing was spent.", markup=False)
     else:
         out.print(f"Published: {outcome.release}", markup=False)
     if outcome.public is not None:
-        out.print(f"  files     {outcome.public}", markup=False)
+        out.print(f"  files     {public}", markup=False)
         out.print(f"  manifest  sha256 {outcome.manifest_digest}", markup=False)
-    out.print(f"  spent     {outcome.spent} of {plan.epsilon_total} in {outcome.rounds} rounds", markup=False)
-    account = session.records.account(plan.account)
-    out.print(f"  account   {plan.account}: {account.left} left", markup=False)
+    allowed = Cost(plan.epsilon_total, plan.delta_total, plan.geo_total)
+    out.print(f"  spent     {_words(outcome.spent)} of {_words(allowed)}, rounds: {outcome.rounds}", markup=False)
+    out.print(f"  account   {plan.account}: {_words(session.records.account(plan.account).left)} left\n", markup=False)
     out.print(_loss_table(session, outcome))
     if plan.loss_from == "original":
         out.print(
-            "Losses compare with the raw data: they are for you and the restricted root. The loop looked at them, so\n"
-            "the published epsilon covers the draws and not the choice of levels; the statement says so.",
+            "\nLosses compare with the raw data: they are for you and the restricted root. The loop looked at them,\n"
+            "so the published epsilon covers the draws and not the choice of levels; the statement says so.",
             markup=False,
         )
     if outcome.public is not None:
         out.print("\nLook further:", markup=False)
-        out.print(f"  trasgo verify {outcome.public}", markup=False)
-        out.print(f"  trasgo ledger show {session.ref.config}", markup=False)
-        out.print(f"  {outcome.public}/report.md, {outcome.restricted}/report.md (restricted)", markup=False)
+        out.print(f"  trasgo verify {public}", markup=False)
+        out.print(f"  trasgo ledger show {_place(session.ref.config)}", markup=False)
+        out.print(f"  {public}/report.md, and for your eyes {restricted}/report.md", markup=False)
+
+
+def _place(location: str) -> str:
+    """A folder as a person types it: relative to here where it is below here; URIs as they are."""
+    path = Path(location.removeprefix("file://"))
+    if not path.is_absolute():
+        return location
+    return str(path.relative_to(Path.cwd())) if path.is_relative_to(Path.cwd()) else str(path)
+
+
+def _words(cost: Cost) -> str:
+    """A cost without the components that are zero."""
+    parts = [f"epsilon {cost.epsilon.text}"]
+    parts += [f"delta {cost.delta.text}"] if cost.delta.units else []
+    parts += [f"geo epsilon {cost.geo.text} per km"] if cost.geo.units else []
+    return ", ".join(parts)
 
 
 def _loss_table(session: Session, outcome: Outcome) -> Table:
-    table = Table("noise unit", "mechanism", "level", "draws", "spent", "target", "loss", "met", box=None)
+    table = Table("noise unit", "level", "draws", "spent", "loss", "target", "met", box=None, pad_edge=False)
     rounds = (outcome.restricted_losses or {}).get("rounds", [])
     for unit in session.plan.units:
         mine = [entry for entry in rounds if entry["unit"] == unit.name]
-        last = mine[-1] if mine else {"level": "", "loss": None, "met": None}
-        cost = outcome.spent_by_unit[unit.name]
-        target = unit.target
-        loss = last["loss"]
-        table.add_row(
-            unit.name,
-            unit.mechanism,
-            f"{unit.geo.text} per km" if unit.geo.units else last["level"],
-            str(len({entry["level"] for entry in mine})),
-            f"{cost.geo.text} per km" if cost.geo.units else cost.epsilon.text,
-            "none" if target is None else f"{target.loss} <= {target.ceiling}",
-            "" if target is None else "no evidence" if loss is None else f"{loss:.4g}",
-            "" if target is None else "yes" if last["met"] else "no",
-        )
+        spent, target = outcome.spent_by_unit[unit.name], unit.target
+        per_km = unit.geo.units > 0
+        level = f"{unit.geo.text} per km" if per_km else mine[-1]["level"] if mine else ""
+        charged = f"{spent.geo.text} per km" if per_km else spent.epsilon.text
+        draws = str(len({entry["level"] for entry in mine}))
+        judged = ("", "", "") if target is None or not mine else _judged(target, mine[-1])
+        table.add_row(unit.name, level, draws, charged, *judged)
     return table
+
+
+def _judged(target: Target, entry: dict[str, Any]) -> tuple[str, str, str]:
+    loss = "no evidence" if entry["loss"] is None else f"{entry['loss']:.4g}"
+    return loss, f"{target.loss} <= {target.ceiling}", "yes" if entry["met"] else "no"

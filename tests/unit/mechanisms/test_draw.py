@@ -79,17 +79,17 @@ def labels(size: int) -> CategoryDomain:
     ("name", "domain", "epsilon"),
     [
         ("laplace", NUMBERS, "1"),
-        ("laplace", NumberDomain("0", "20000", "1"), "4"),
+        ("laplace", NumberDomain("0", "6000", "1"), "4"),
         ("kary_randomized_response", labels(2), "1"),
-        ("kary_randomized_response", labels(3000), "8"),
+        ("kary_randomized_response", labels(1500), "8"),
         ("exponential", labels(40), "2"),
     ],
 )
 def test_p_values_are_not_small_for_the_sampler_and_tiny_for_others(name: str, domain: object, epsilon: str) -> None:
-    # eight keys; a correct sampler has its least p-value below 1e-6 with probability 8e-6
+    # five keys; a correct sampler has its least p-value below 1e-6 with probability 5e-6
     channel = build_channel(name, domain, epsilon)  # type: ignore[arg-type]
     codes = probe_codes(channel, 100_000)
-    p_values = [chi_square(channel, codes, channel.sample(codes, Keystream(KEY, "p", key))) for key in range(8)]
+    p_values = [chi_square(channel, codes, channel.sample(codes, Keystream(KEY, "p", key))) for key in range(5)]
     assert min(p_values) > 1e-6
     assert max(p_values) > 0.1
     assert chi_square(channel, codes, codes) < 1e-12
