@@ -17,7 +17,7 @@ import numpy as np
 import pytest
 from scipy.stats import beta
 
-from trasgo_lib.data import CategoryDomain, NumberDomain
+from trasgo_lib.data import BoxDomain, CategoryDomain, CellsDomain, NumberDomain
 from trasgo_lib.mechanisms import Channel, build_channel
 from trasgo_lib.noise import Keystream
 
@@ -27,12 +27,14 @@ DRAWS = 500_000
 LEVEL = 1e-3
 SETS = 24
 KEY = bytes(range(32))
-POWER = {"1": 0.95, "2": 0.95, "4": 0.95, "8": 0.85}
+POWER = {"0.5": 0.9, "1": 0.95, "2": 0.95, "4": 0.95, "8": 0.85}
 """Least share of the claim that the bound must reach."""
 
 NUMBERS = NumberDomain(lower="0", upper="83", step="1")
 LABELS = CategoryDomain(["a", "b", "c", "d", "e"])
 PAIR = CategoryDomain(["no", "yes"])
+BOX = BoxDomain(["41.880", "-87.640", "41.886", "-87.632"], "EPSG:3435", "100")
+CELLS = CellsDomain(["8a2664c1a81ffff", "8a2664c1a88ffff", "8a2664c1a8affff", "8a2664c1a8c7fff", "8a2664c1a8d7fff"])
 
 CASES: Mapping[str, tuple[str, Any, dict[str, Any]]] = {
     "laplace": ("laplace", NUMBERS, {}),
@@ -106,6 +108,24 @@ def test_noise_switched_off_is_caught(name: str, epsilon: str) -> None:
     channel = channel_of(name, epsilon)
     first, second = (np.full(DRAWS, code, dtype=np.int32) for code in worst_pair(channel))
     assert lower_bound(first, second, channel.outputs, float(channel.certified_delta)) > float(epsilon)
+
+
+@pytest.mark.parametrize("epsilon", ["1", "2", "4", "8"])
+@pytest.mark.parametrize("domain", [BOX, CELLS], ids=["box", "cells"])
+def test_points_are_audited_at_their_distance(domain: Any, epsilon: str) -> None:
+    """Claim: epsilon times distance over the declared radius. Few outputs of a plane lie in the line of two cells, so
+    the box is audited over 400 m at the smallest epsilon and over 200 m otherwise."""
+    channel = build_channel("planar_laplace", domain, epsilon, radius_m="200")
+    if domain is BOX:
+        pair, distance = ((54, 22), 400.0) if epsilon == "1" else ((54, 38), 200.0)
+    else:
+        pair, distance = (1, 2), float(CELLS.distance_m[1, 2])
+    claim = float(epsilon) * distance / 200
+    draw = sampled(channel, pair, "points", epsilon)
+    found = lower_bound(draw(0, 0), draw(1, 0), channel.outputs)
+    assert POWER[epsilon] * claim <= found <= claim
+    first, second = (np.full(DRAWS, code, dtype=np.int32) for code in pair)
+    assert lower_bound(first, second, channel.outputs) > claim
 
 
 def rejections(draw: Draw, outputs: int, claim: float) -> int:

@@ -253,7 +253,7 @@ def _warnings(plan: ReleasePlan, units: tuple[UnitExplanation, ...]) -> tuple[st
         if first is not None and first > limit:
             found.append(
                 f"{unit.name}: at epsilon {unit.rungs[0].level} about {100 * first:.0f} % of the released values stand"
-                f" on the two bounds, over checks.max_share_at_bounds ({100 * limit:.0f} %): such a release is stopped"
+                f" on the two bounds, over checks.max_share_at_bounds ({100 * limit:.0f} %): a release there is stopped"
             )
     found += [
         f"{column.name}: public, published exactly as it is in the file, without any protection"

@@ -40,7 +40,7 @@ class UnitOutcome:
 
 
 class RoundRecord(Protocol):
-    """One entry of the loop's history, as far as facts need it."""
+    """One noise unit after one round of the loop, as far as facts need it."""
 
     @property
     def unit(self) -> str:
@@ -48,11 +48,15 @@ class RoundRecord(Protocol):
 
     @property
     def level(self) -> Epsilon:
-        """The level drawn."""
+        """Level of the unit's current draw."""
+
+    @property
+    def attempt(self) -> int:
+        """Number of the unit's draw, from 1; the same in a later round in which it was not drawn again."""
 
     @property
     def met(self) -> bool:
-        """Whether the unit's target was met by this draw."""
+        """Whether the unit's target was met after this round."""
 
 
 def unit_outcomes(plan: ReleasePlan, entries: Iterable[RoundRecord]) -> tuple[UnitOutcome, ...]:
@@ -60,19 +64,21 @@ def unit_outcomes(plan: ReleasePlan, entries: Iterable[RoundRecord]) -> tuple[Un
 
     Args:
         plan: the compiled plan.
-        entries: one entry a draw, in order.
+        entries: the history, round by round; a unit that was not drawn again repeats its attempt.
 
     Raises:
         ValueError: when a unit was never drawn.
     """
-    seen: dict[str, list[RoundRecord]] = {unit.name: [] for unit in plan.units}
+    levels: dict[str, dict[int, Epsilon]] = {unit.name: {} for unit in plan.units}
+    met: dict[str, bool] = {}
     for entry in entries:
-        seen[entry.unit].append(entry)
+        levels[entry.unit][entry.attempt] = entry.level
+        met[entry.unit] = entry.met
     return tuple(
         UnitOutcome(
             unit=unit.name,
-            levels=tuple(entry.level for entry in seen[unit.name]),
-            met=seen[unit.name][-1].met if unit.target is not None and seen[unit.name] else None,
+            levels=tuple(level for _, level in sorted(levels[unit.name].items())),
+            met=None if unit.target is None else met.get(unit.name),
         )
         for unit in plan.units
     )

@@ -15,12 +15,12 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class RoundFacts:
-    """One draw and what it did to its unit's loss; private under ``loss_from: original``.
+    """One noise unit after one round; private under ``loss_from: original``.
 
     Args:
         number: round of the loop, from 1.
         unit: noise unit.
-        level: epsilon of the draw.
+        level: epsilon of its current draw.
         loss: the target's loss, or None where it says nothing.
         met: whether the target was met.
     """
@@ -40,7 +40,7 @@ class RestrictedFacts:
         plan: the compiled plan.
         state: lifecycle state at the end, such as ``published`` or ``held``.
         reason: why the loop stopped.
-        rounds: every draw, in order.
+        rounds: every round, one entry a noise unit.
         input_report: the ingest report as strict JSON; counts, private.
         losses: exact losses as strict JSON; private.
         shortfalls: for each unit that misses its target, by how much, in words; private.
@@ -67,7 +67,7 @@ def render_restricted_report(facts: RestrictedFacts) -> str:
     lines += table(("", ""), [("state", facts.state), ("why the loop stopped", facts.reason)])
     if facts.shortfalls:
         lines += section("Targets not met") + table(("noise unit", "missing"), facts.shortfalls)
-    lines += section("Draws") + table(("round", "noise unit", "epsilon", "loss", "target", "met"), _rounds(facts))
+    lines += section("Rounds") + table(("round", "noise unit", "epsilon", "loss", "target", "met"), _rounds(facts))
     lines += section("Exact losses") + table(("what", "value"), _flat(facts.losses))
     lines += section("Input") + table(("what", "value"), _flat(facts.input_report))
     return "\n".join(lines).rstrip() + "\n"

@@ -10,7 +10,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from trasgo_lib.mechanisms.fixed_point import BITS, exponentials, multiply_high, normalised_rows, symmetric_weights, to_fixed
+from trasgo_lib.mechanisms.fixed_point import (
+    BITS,
+    exponentials,
+    multiply_high,
+    normalised_rows,
+    symmetric_weights,
+    to_fixed,
+)
 
 WORD = 2**64
 words = st.integers(0, WORD - 1)

@@ -313,3 +313,13 @@ def test_plans_are_frozen(tmp_path: Path) -> None:
     plan = plan_of(tmp_path)
     with pytest.raises(dataclasses.FrozenInstanceError):
         plan.version = "2"  # type: ignore[misc]
+
+
+def test_csv_options_are_no_part_of_a_parquet_plan(tmp_path: Path) -> None:
+    text = TEXT.replace(
+        'data/t.csv, format: csv, csv: {decimal: ",", delimiter: ";", missing: ["", "?"]}',
+        "data/t.parquet, format: parquet",
+    )
+    plan = plan_of(tmp_path, text)
+    assert source_reading(plan).format == "parquet"
+    assert plan.digest != plan_of(tmp_path).digest

@@ -7,14 +7,17 @@ import getpass
 import json
 import socket
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
+import numpy as np
 import pytest
 
 from trasgo_lib.amounts import Delta, Epsilon, Geo
 from trasgo_lib.budget import ApproximateEvent, Cost, GeoEvent, PureEvent
 from trasgo_lib.errors import AmountError, BudgetError, VerificationError
 from trasgo_lib.release import channel_document, statement_document
+from trasgo_lib.release.channel_file import decoder
 from trasgo_lib.release.documents import check_schema
 from trasgo_lib.release.statement import amounts, draw_document, read_amounts, read_draw
 from trasgo_lib.reporting import ReleaseFacts
@@ -115,6 +118,11 @@ def test_public_files_name_no_place_person_or_private_digest(made: Any) -> None:
         forbidden |= {getpass.getuser()} if len(getpass.getuser()) > 4 else set()
         for word in forbidden:
             assert word not in text, (file.key, word)
+
+
+def test_a_decoder_that_moves_nothing_is_the_identity() -> None:
+    for scores in (np.arange(5.0), np.array([0.0, 1.0, 2.0, np.nan])):
+        assert decoder(SimpleNamespace(scores=scores)) == {"kind": "identity"}  # type: ignore[arg-type]
 
 
 def test_amounts_read_back() -> None:

@@ -14,8 +14,8 @@ from trasgo_lib.errors import BudgetError, Reason
 from trasgo_lib.reporting import UnitOutcome, unit_outcomes
 
 
-def entry(unit: str, level: str, met: bool) -> Any:
-    return SimpleNamespace(unit=unit, level=Epsilon.parse(level), met=met)
+def entry(unit: str, level: str, met: bool, attempt: int = 1) -> Any:
+    return SimpleNamespace(unit=unit, level=Epsilon.parse(level), attempt=attempt, met=met)
 
 
 def test_all_attempts_are_charged_for_every_row_of_a_unit(kit: Any) -> None:
@@ -57,12 +57,17 @@ def test_outcomes_follow_the_history(kit: Any) -> None:
         entry("region", "0.5", False),
         entry("hours", "1", True),
         entry("day", "0.25", True),
-        entry("wage", "1.25", True),
+        entry("wage", "1.25", True, attempt=2),
+        entry("region", "0.5", False),
+        entry("hours", "1", True),
+        entry("day", "0.25", True),
     ]
     outcomes = {outcome.unit: outcome for outcome in unit_outcomes(kit.plan, history)}
     assert [level.text for level in outcomes["wage"].levels] == ["1", "1.25"]
     assert outcomes["wage"].met is True
     assert outcomes["region"].met is False
+    # a unit that a round left alone was drawn, and charged, once
+    assert [level.text for level in outcomes["region"].levels] == ["0.5"]
     assert outcomes["hours"].met is None
     assert list(outcomes) == [unit.name for unit in kit.plan.units]
 
