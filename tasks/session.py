@@ -18,7 +18,6 @@ from functools import lru_cache
 from pathlib import Path
 
 from trasgo_lib.budget import Cost
-from trasgo_lib.config import load_config
 from trasgo_lib.data import source_digest
 from trasgo_lib.errors import ConflictError, Reason
 from trasgo_lib.keys import (
@@ -30,7 +29,7 @@ from trasgo_lib.keys import (
     root_context,
 )
 from trasgo_lib.noise import Keystream
-from trasgo_lib.plan import ReleasePlan, compile_plan
+from trasgo_lib.plan import ReleasePlan, read_plan
 from trasgo_lib.records import Event, Lease, Records, Reservation, State, VersionRecord
 from trasgo_lib.storage import ObjectStore, local_root, open_store
 
@@ -268,7 +267,7 @@ def open_session(ref: RunRef) -> Session:
         ConflictError: the release file is no longer the one the run began with.
         StoreError: a root or the database cannot be reached.
     """
-    loaded = load_config(Path(ref.config))
+    loaded, plan = read_plan(Path(ref.config))
     if loaded.text_digest != ref.config_digest:
         raise ConflictError.of(
             Reason.PLAN_CHANGED,
@@ -277,7 +276,6 @@ def open_session(ref: RunRef) -> Session:
             came="another text",
             fix="Start the run again.",
         )
-    plan = compile_plan(loaded)
     restricted = open_store(plan.restricted_root, private=True, sleep=time.sleep)
     folder = local_root(plan.restricted_root)
     state = Path(ref.home) if folder is None else folder / ".trasgo"

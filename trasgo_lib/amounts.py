@@ -17,6 +17,10 @@ _LARGEST_UNITS = 2**62
 """Amounts live in signed 64-bit database columns; one bit of head-room keeps every sum of two inside."""
 
 
+_PLAUSIBLE_EXPONENT = 60
+"""No amount has this many digits on either side of the point."""
+
+
 @dataclass(frozen=True, slots=True, order=True)
 class Amount:
     """A non-negative whole number of units of ``10**-PLACES``."""
@@ -69,7 +73,9 @@ class Amount:
             raise AmountError.of(
                 Reason.BAD_AMOUNT, name, required=f"finite and {floor}", came=repr(str(text)), fix="Correct the amount."
             )
-        scaled = Fraction(value) * 10**cls.PLACES if value.adjusted() < 40 else Fraction(_LARGEST_UNITS + 1)
+        # An exponent this far out is expanded digit by digit, for minutes; neither side of it can be an amount.
+        plausible = abs(value.adjusted()) < _PLAUSIBLE_EXPONENT and len(value.as_tuple().digits) < _PLAUSIBLE_EXPONENT
+        scaled = Fraction(value) * 10**cls.PLACES if plausible else Fraction(1, 2)
         if scaled.denominator != 1 or scaled > _LARGEST_UNITS:
             raise AmountError.of(
                 Reason.BAD_AMOUNT,

@@ -158,9 +158,8 @@ def _print_account(account: Account) -> None:
 
 def _open(config: Path, *, create: bool) -> tuple[ReleasePlan, Records]:
     from tasks.session import ledger_url
-    from trasgo_lib.config import load_config
-    from trasgo_lib.plan import compile_plan
+    from trasgo_lib.plan import read_plan
     from trasgo_lib.records import Records
 
-    plan = compile_plan(load_config(config))
+    _, plan = read_plan(config)
     return plan, Records.open(ledger_url(plan), create=create)

@@ -15,10 +15,10 @@ _JSON = typer.Option(False, "--json", help="One JSON object on standard output."
 def plan(config: Path = _CONFIG, as_json: bool = _JSON) -> None:
     """Cost, noise and strength of a release, in words; opens no data."""
     with guarded(as_json):
-        from trasgo_lib.config import load_config
-        from trasgo_lib.plan import compile_plan, explain, render
+        from trasgo_lib.plan import explain, read_plan, render
 
-        explanation = explain(compile_plan(load_config(config)))
+        _, release = read_plan(config)
+        explanation = explain(release)
         if as_json:
             say_json(explanation.to_json())
         else:

@@ -63,9 +63,9 @@ def _run(config: Path, as_json: bool, quiet: bool, *, may_start: bool) -> None:
 
 def _reference(config: Path) -> RunRef:
     from tasks.session import RunRef
-    from trasgo_lib.config import load_config
+    from trasgo_lib.plan import read_plan
 
-    loaded = load_config(config)
+    loaded, _ = read_plan(config)
     return RunRef(config=str(config.absolute()), config_digest=loaded.text_digest, home=str(home()), actor=actor())
 
 

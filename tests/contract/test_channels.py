@@ -136,9 +136,7 @@ def test_the_certificate_agrees_with_brute_force(name: str, epsilon: str) -> Non
         elif isinstance(channel.event, GeoEvent):
             found = _geo_epsilon(rows, CASES[name])
         else:
-            found = max(
-                mpmath.log(max(column)) - mpmath.log(min(column)) for column in zip(*rows, strict=True)
-            )
+            found = max(mpmath.log(max(column)) - mpmath.log(min(column)) for column in zip(*rows, strict=True))
         certified = mpmath.mpf(str(channel.certified_epsilon))
         assert found <= certified
         # a geo certificate is a bound with a proof; the others are the least value, rounded up

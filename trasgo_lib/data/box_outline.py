@@ -22,6 +22,7 @@ _WIDEST_DEG = 120.0
 _LARGEST_SCALE = Decimal("1.25")
 """A projection that stretches more than this was not made for the box, and the noise would be far too small there."""
 
+
 def read_box(box: object) -> tuple[Decimal, Decimal, Decimal, Decimal]:
     """South, west, north and east in degrees, exactly.
 

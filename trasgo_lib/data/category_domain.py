@@ -165,7 +165,9 @@ def _as_text(values: Any) -> pa.Array:
     if array is not None and pa.types.is_null(array.type):
         return array.cast(pa.string())
     if array is None or not (
-        pa.types.is_string(array.type) or pa.types.is_large_string(array.type) or pa.types.is_string_view(array.type)
+        pa.types.is_string(array.type)
+        or pa.types.is_large_string(array.type)
+        or pa.types.is_string_view(array.type)
         or pa.types.is_integer(array.type)
     ):
         raise InputContractError.of(

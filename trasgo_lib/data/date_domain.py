@@ -100,9 +100,7 @@ class DateDomain:
             fix="Declare a missing policy for the column.",
         )
         lower, upper = np.datetime64(self.lower, "D"), np.datetime64(self.upper, "D")
-        refuse_outside(
-            int(np.count_nonzero((days < lower) | (days > upper))), outside, f"{self.lower} to {self.upper}"
-        )
+        refuse_outside(int(np.count_nonzero((days < lower) | (days > upper))), outside, f"{self.lower} to {self.upper}")
         since = (np.clip(days, lower, upper) - lower).astype(np.int64)
         step = int(self.step)
         return ((since + step // 2) // step).astype(np.int32)

@@ -26,9 +26,7 @@ _TAIL_SHARE = 2e-10
 _SMALLEST_STEP_FACTOR = 1.01
 
 
-def build_planar_laplace(
-    domain: Domain, epsilon: object, *, radius_m: object = "200"
-) -> PlanarChannel | CellsChannel:
+def build_planar_laplace(domain: Domain, epsilon: object, *, radius_m: object = "200") -> PlanarChannel | CellsChannel:
     """Planar Laplace noise over a box or over declared cells.
 
     Args:

@@ -102,9 +102,7 @@ class PlanarWindow:
     @cached_property
     def _decays(self) -> tuple[Decimal, ...]:
         """exp(-theta * |o|) for each squared length; libmpdec rounds square root and exponential correctly."""
-        return tuple(
-            EXACT.exp(-EXACT.multiply(self.decay, EXACT.sqrt(Decimal(norm)))) for norm in self.norms.tolist()
-        )
+        return tuple(EXACT.exp(-EXACT.multiply(self.decay, EXACT.sqrt(Decimal(norm)))) for norm in self.norms.tolist())
 
     @cached_property
     def constant(self) -> Decimal:

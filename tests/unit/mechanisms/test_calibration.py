@@ -59,7 +59,9 @@ def test_a_falling_family_stops_at_the_least_noise(start: float) -> None:
 
 
 def test_the_start_does_not_move_the_answer() -> None:
-    found = {ScaleSearch(lambda x: 3 / x, Decimal("1.7"), start, rising=False).find() for start in (1.1, 1.7, 1.76, 9.0)}
+    found = {
+        ScaleSearch(lambda x: 3 / x, Decimal("1.7"), start, rising=False).find() for start in (1.1, 1.7, 1.76, 9.0)
+    }
     assert len(found) == 1
 
 

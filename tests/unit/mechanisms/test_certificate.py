@@ -48,7 +48,9 @@ def rows_of(noise: np.ndarray) -> list[list[int]]:
     return rows
 
 
-odd_parts = st.integers(1, 9).flatmap(lambda reach: st.lists(st.integers(1, 10**6), min_size=2 * reach + 1, max_size=2 * reach + 1))
+odd_parts = st.integers(1, 9).flatmap(
+    lambda reach: st.lists(st.integers(1, 10**6), min_size=2 * reach + 1, max_size=2 * reach + 1)
+)
 
 
 @settings(derandomize=True, deadline=None, max_examples=200)

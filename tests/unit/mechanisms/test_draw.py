@@ -19,7 +19,9 @@ NUMBERS = NumberDomain("0", "83", "1")
 
 def stored(directory: Path, codes: np.ndarray, rows_per_batch: int) -> PrivateCodes:
     starts = range(0, len(codes), rows_per_batch)
-    batches = tuple(write_batch(directory, "wage", start, codes[start : start + rows_per_batch], KEY) for start in starts)
+    batches = tuple(
+        write_batch(directory, "wage", start, codes[start : start + rows_per_batch], KEY) for start in starts
+    )
     return PrivateCodes("wage", batches, codes_digest([codes], KEY))
 
 
@@ -34,7 +36,9 @@ def test_batches_keep_their_cut_and_bits_do_not_depend_on_it(tmp_path: Path, cod
         private = stored(tmp_path / f"in{rows}", codes, rows)
         released = draw_codes(channel, private, Keystream(KEY, "draw"), tmp_path / f"out{rows}", KEY)
         assert released.unit == "wage"
-        assert [(ref.first_row, ref.rows) for ref in released.batches] == [(b.first_row, b.rows) for b in private.batches]
+        assert [(ref.first_row, ref.rows) for ref in released.batches] == [
+            (b.first_row, b.rows) for b in private.batches
+        ]
         drawn.append((read_codes(released, KEY), released.digest))
     assert all(np.array_equal(values, drawn[0][0]) for values, _ in drawn)
     assert {digest for _, digest in drawn} == {codes_digest([drawn[0][0]], KEY)}
@@ -51,7 +55,9 @@ def test_drawing_again_replaces_the_same_files(tmp_path: Path, codes: np.ndarray
 def test_changed_or_foreign_codes_are_not_drawn(tmp_path: Path, codes: np.ndarray) -> None:
     private = stored(tmp_path / "in", codes, 5000)
     with pytest.raises(InputContractError):
-        draw_codes(build_channel("laplace", NumberDomain("0", "50", "1"), "2"), private, Keystream(KEY), tmp_path / "o", KEY)
+        draw_codes(
+            build_channel("laplace", NumberDomain("0", "50", "1"), "2"), private, Keystream(KEY), tmp_path / "o", KEY
+        )
     write_batch(tmp_path / "in", "wage", 0, codes[:5000][::-1].copy(), KEY)
     with pytest.raises(StoreError):
         draw_codes(build_channel("laplace", NUMBERS, "2"), private, Keystream(KEY), tmp_path / "out", KEY)

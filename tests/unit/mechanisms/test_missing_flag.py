@@ -45,7 +45,10 @@ def test_the_flag_is_as_truthful_as_the_claim_allows() -> None:
 
 
 def test_a_fill_off_the_middle_costs_the_flag() -> None:
-    shares = [flag_epsilon(build_channel("laplace", NUMBERS, "2", missing=True, fill=fill).parameters) for fill in (50, 30, 10)]
+    shares = [
+        flag_epsilon(build_channel("laplace", NUMBERS, "2", missing=True, fill=fill).parameters)
+        for fill in (50, 30, 10)
+    ]
     assert shares == sorted(shares, reverse=True)
     assert shares[2] == pytest.approx(0.2, abs=1e-6)
 
@@ -56,7 +59,9 @@ def test_gaussian_leaves_the_flag_what_its_rows_leave() -> None:
     assert Decimal("1.998") <= channel.certified_epsilon <= 2
 
 
-@pytest.mark.parametrize(("fill", "said"), [(0, "middle"), (101, "0 to 100"), (-1, "0 to 100"), (True, "0 to 100"), ("5", "0 to 100")])
+@pytest.mark.parametrize(
+    ("fill", "said"), [(0, "middle"), (101, "0 to 100"), (-1, "0 to 100"), (True, "0 to 100"), ("5", "0 to 100")]
+)
 def test_fills_that_cannot_be_are_refused(fill: object, said: str) -> None:
     with pytest.raises(ConfigError, match=said) as caught:
         build_channel("laplace", NUMBERS, "1", missing=True, fill=fill)

@@ -91,7 +91,13 @@ def test_damaged_parameters_are_refused(name: str) -> None:
         if key == "missing":
             continue
         without = {kept: value for kept, value in stored.items() if kept != key}
-        for damaged in (without, stored | {key: None}, stored | {key: ["x"]}, stored | {key: "-1"}, stored | {key: "x"}):
+        for damaged in (
+            without,
+            stored | {key: None},
+            stored | {key: ["x"]},
+            stored | {key: "-1"},
+            stored | {key: "x"},
+        ):
             with pytest.raises(ConfigError):
                 rebuild_channel(name, domain, damaged)
     with pytest.raises(ConfigError, match="surplus"):

@@ -88,7 +88,10 @@ def test_every_word_of_a_column_edge_goes_where_the_columns_say() -> None:
     counted = [0] * len(columns)
     for column, (share, alias) in enumerate(columns):
         start = column * capacity
-        words, expected = [start, start + capacity - 1], [column if share else alias, alias if share < capacity else column]
+        words, expected = (
+            [start, start + capacity - 1],
+            [column if share else alias, alias if share < capacity else column],
+        )
         if 0 < share < capacity:
             words += [start + share - 1, start + share]
             expected += [column, alias]
@@ -127,4 +130,3 @@ def test_dense_draws_use_each_codes_own_table() -> None:
         tables.draw(np.full(len(words), code, dtype=np.int32), words, out)
         AliasTable(row).draw(words, alone)
         assert np.array_equal(out, alone)
-
