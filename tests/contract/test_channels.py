@@ -11,7 +11,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from decimal import Decimal
 from functools import lru_cache
-from itertools import permutations
+from itertools import pairwise, permutations
 from typing import Any
 
 import mpmath
@@ -199,7 +199,7 @@ def test_bits_do_not_depend_on_batches_or_threads(name: str, epsilon: str) -> No
         start, stop = bounds
         return channel.sample(codes[start:stop], keystream, first_row=5 + start)
 
-    pieces = list(zip(cuts[:-1], cuts[1:], strict=True))
+    pieces = list(pairwise(cuts))
     with ThreadPoolExecutor(max_workers=4) as pool:
         threaded = list(pool.map(part, pieces))
     assert whole.dtype == np.int32

@@ -130,8 +130,4 @@ def _merged_statistic(observed: NDArray[np.float64], expected: NDArray[np.float6
             merged[-1][1] += wanted
         else:
             merged.append([seen, wanted])
-    if len(merged) > 1 and merged[-1][1] < _FEWEST_EXPECTED:
-        seen, wanted = merged.pop()
-        merged[-1][0] += seen
-        merged[-1][1] += wanted
     return sum((seen - wanted) ** 2 / wanted for seen, wanted in merged), len(merged) - 1
