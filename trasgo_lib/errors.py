@@ -68,6 +68,7 @@ class Reason(StrEnum):
     DATABASE_UNREACHABLE = "database_unreachable"
     CHAIN_BROKEN = "chain_broken"
     LOCKED = "locked"
+    INTERRUPTED = "interrupted"
     INTERNAL = "internal"
 
 

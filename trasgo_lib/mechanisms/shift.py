@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from trasgo_lib.mechanisms.base import ChannelFacts, TableChannel
 from trasgo_lib.noise import AliasTable
 
-_DIRECT_CODES = 4096
+_DIRECT_CODES = 1024
 """Up to here sums over shifts are taken one by one; above, by a fast Fourier transform."""
 
 _TOTAL = 2.0**64
@@ -25,10 +25,10 @@ _TOTAL = 2.0**64
 class ShiftInverse(Protocol):
     """How the noise of a shift family is undone."""
 
-    def scores(self, noise: ShiftNoise) -> tuple[NDArray[np.float64] | None, float]:
-        """Decoder in code steps, or None, and its largest bias in code steps."""
+    def scores(self) -> tuple[NDArray[np.float64], float]:
+        """Decoder and its largest bias, both in code steps."""
 
-    def frequencies(self, noise: ShiftNoise, histogram: NDArray[np.float64]) -> NDArray[np.float64]:
+    def frequencies(self, histogram: NDArray[np.float64]) -> NDArray[np.float64]:
         """Input frequencies from output frequencies."""
 
 
@@ -81,13 +81,13 @@ class ShiftChannel(TableChannel):
 
     Args:
         facts: public facts; inputs equal outputs.
-        noise: uint64[2 * inputs - 1], weights of the shifts, tails lumped at both ends.
+        noise: weights of the shifts, tails lumped at both ends.
         inverse: how this noise is undone.
     """
 
-    def __init__(self, facts: ChannelFacts, noise: NDArray[np.uint64], inverse: ShiftInverse) -> None:
+    def __init__(self, facts: ChannelFacts, noise: ShiftNoise, inverse: ShiftInverse) -> None:
         super().__init__(facts)
-        self.noise = ShiftNoise(noise)
+        self.noise = noise
         self._inverse = inverse
 
     @cached_property
@@ -118,11 +118,11 @@ class ShiftChannel(TableChannel):
         return self.noise.expectation(values)
 
     @cached_property
-    def _decoder(self) -> tuple[NDArray[np.float64] | None, float]:
-        return self._inverse.scores(self.noise)
+    def _decoder(self) -> tuple[NDArray[np.float64], float]:
+        return self._inverse.scores()
 
     @property
-    def scores(self) -> NDArray[np.float64] | None:
+    def scores(self) -> NDArray[np.float64]:
         """Decoder in code steps; see ``score_bias`` for how exact it is."""
         return self._decoder[0]
 
@@ -133,7 +133,7 @@ class ShiftChannel(TableChannel):
 
     def invert(self, histogram: NDArray[np.float64]) -> NDArray[np.float64]:
         """Input frequencies from output frequencies, as exact as the family allows."""
-        return self._inverse.frequencies(self.noise, np.asarray(histogram, dtype=np.float64))
+        return self._inverse.frequencies(np.asarray(histogram, dtype=np.float64))
 
     def draw_into(self, codes: NDArray[np.int32], words: NDArray[np.uint64], out: NDArray[np.int32]) -> None:
         """Write clamped shifts: int32[rows], uint64[rows] -> ``out``, int32[rows]."""

@@ -52,7 +52,9 @@ def _fill_columns(
     own[light] = padded[light]
     alias[light] = heavy[np.searchsorted(surplus, before, side="right")]
     meets = np.searchsorted(deficit, surplus, side="left")
-    own[heavy] = full - (deficit[meets] - surplus)
+    owed = deficit[meets] - surplus
+    owed[surplus == 0] = 0  # heavy entries of exactly the capacity, before the first surplus, top up nobody
+    own[heavy] = full - owed
     alias[heavy[:-1]] = heavy[1:]
     return own, alias
 
