@@ -96,12 +96,10 @@ def _is_records(value: Any) -> bool:
 
 
 def _record_table(records: Sequence[Mapping[str, Any]]) -> list[str]:
-    """One row a record; fields that are null in all of them are left out."""
+    """One row a record, one column a field."""
     names = list(dict.fromkeys(name for record in records for name in record))
-    told = [name for name in names if any(record.get(name) is not None for record in records)]
-    return table(
-        [name.replace("_", " ") for name in told], ([_shown(record.get(name)) for name in told] for record in records)
-    )
+    rows = ([_shown(record.get(name)) for name in names] for record in records)
+    return table([name.replace("_", " ") for name in names], rows)
 
 
 def _flat(document: Any, path: str = "") -> Iterator[tuple[str, object]]:
@@ -121,4 +119,4 @@ def _shown(value: Any) -> object:
         return "yes" if value else "no"
     if isinstance(value, float):
         return f"{value:.5g}"
-    return "" if value is None else value
+    return "null" if value is None else value
