@@ -52,7 +52,7 @@ CASES = {
     ),
     "B03 an undeclared thousands mark": Refused(
         "x;y\n1,5;2\n771.900,50;3\n",
-        [number("x", "0", "2000000", "0.5"), public("y")],
+        [number("x", "0", "200000", "0.5"), public("y")],
         [("wrong_type", "x", 1)],
         hidden=("771.900",),
         csv={"delimiter": ";", "decimal": ","},
@@ -94,9 +94,9 @@ CASES = {
         f"d,n\n01/01/2017,{CANARY}\n01/01/2018,\n", [date("d"), drop("n")], [("out_of_domain", "d", 1)]
     ),
     "B25 columns missing and extra": Refused(
-        f"sex,other\nM,{CANARY}\n",
-        [X, SEX, public("more")],
-        [("missing_column", "x", None), ("missing_column", "more", None), ("extra_column", "position 2", None)],
+        f"sex,n,other\nM,{CANARY},{NUMBER}\n",
+        [X, SEX, drop("n"), public("more")],
+        [("missing_column", "x", None), ("missing_column", "more", None), ("extra_column", "position 3", None)],
         says=("'other'",),
     ),
     "B26 no header": Refused(

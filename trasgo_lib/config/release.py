@@ -78,8 +78,13 @@ class CsvOptions(Model):
         if self.thousands is not None and (self.thousands == self.decimal or self.thousands.isalnum()):
             required = "a thousands mark that differs from the decimal mark and is no digit or letter"
             raise shape_error(required, repr(self.thousands), "Correct one of them.", at=("thousands",))
-        if self.delimiter in (self.quote, "\n", "\r", "\ufeff"):
-            required = "a delimiter that is neither the quotation mark nor an end of line"
+        for key, mark in (("delimiter", self.delimiter), ("quote", self.quote)):
+            # the parser takes one byte, so marks beyond ASCII cannot be served
+            if mark is not None and (not mark.isascii() or mark in "\0\n\r"):
+                required = "an ASCII character that is no end of line"
+                raise shape_error(required, repr(mark), "Write the file with another mark.", at=(key,))
+        if self.delimiter == self.quote:
+            required = "a delimiter that is not the quotation mark"
             raise shape_error(required, repr(self.delimiter), "Correct one of them.", at=("delimiter",))
         if self.delimiter == self.decimal:
             required = "a delimiter that differs from the decimal mark"
@@ -90,7 +95,9 @@ class CsvOptions(Model):
 class Source(Model):
     """The file that holds the raw rows."""
 
-    path: PlaceText = Field(description="source file; relative paths start at the release file", examples=["cps1988.csv"])
+    path: PlaceText = Field(
+        description="source file; relative paths start at the release file", examples=["cps1988.csv"]
+    )
     format: Literal["csv", "parquet"] = Field(description="csv or parquet", examples=["csv"])
     csv: CsvOptions = Field(
         default_factory=CsvOptions, description="how the CSV file is written", examples=[{"delimiter": ";"}]

@@ -152,7 +152,7 @@ def check_targets(config: ReleaseConfig, faults: FaultCollector) -> None:
 
 
 def check_places(config: ReleaseConfig, faults: FaultCollector) -> None:
-    """Check that every place can be served, that nothing private lies in the public root, and the ledger has a place."""
+    """Check that both roots are folders, and that nothing private lies in the public one."""
     publish, store = config.publish, config.publish.store
     if store is not None:
         top = _folder(store, ("publish", "store"), faults)
@@ -161,27 +161,27 @@ def check_places(config: ReleaseConfig, faults: FaultCollector) -> None:
         public = _folder(publish.public or "", ("publish", "public"), faults)
         restricted = _folder(publish.restricted or "", ("publish", "restricted"), faults)
     _check_apart(config, public, restricted, faults)
-    location = publish.restricted or store or ""
-    if location.startswith("memory:") and config.ledger is None:
-        faults.add(
-            Reason.BAD_PARAMETER,
-            ("publish",),
-            required="a ledger beside a restricted root that is no folder",
-            came="none",
-            fix="Add `ledger: {url: ...}`.",
-        )
 
 
 def _folder(location: str, path: KeyPath, faults: FaultCollector) -> Path | None:
-    """The folder of a location, symbolic links resolved; None where it is none or cannot be served."""
+    """The folder of a location, symbolic links resolved; None, with its fault noted, where it is none."""
+    if "://" not in location:
+        return faults.loaded.resolve(location)
     try:
-        if "://" not in location:
-            return faults.loaded.resolve(location)
         folder = local_root(location)
-        return None if folder is None else folder.resolve()
     except ConfigError as error:
         faults.take(error, path)
         return None
+    if folder is not None:
+        return folder.resolve()
+    faults.add(
+        Reason.BAD_PARAMETER,
+        path,
+        required="a place that outlives the run",
+        came="memory",
+        fix="Write a folder or file:///absolute/folder.",
+    )
+    return None
 
 
 def _check_apart(config: ReleaseConfig, public: Path | None, restricted: Path | None, faults: FaultCollector) -> None:
@@ -204,7 +204,7 @@ def _check_apart(config: ReleaseConfig, public: Path | None, restricted: Path | 
             Reason.BAD_PARAMETER,
             ("publish", "store") if config.publish.store else ("publish", "restricted"),
             required="two roots of which neither lies in the other",
-            came=f"{restricted} and {public}",
+            came="one inside the other",
             fix="Separate them: whoever may read the public root must not reach the restricted one.",
         )
 

@@ -10,6 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from trasgo_lib.noise import AliasTable, DenseAlias, WideAliasTable
+from trasgo_lib.noise.alias import _check_columns
 
 WORD = 2**64
 
@@ -159,3 +160,11 @@ def test_dense_draws_use_each_codes_own_table() -> None:
         tables.draw(np.full(len(words), code, dtype=np.int32), words, out)
         AliasTable(row).draw(words, alone)
         assert np.array_equal(out, alone)
+
+
+def test_columns_that_miss_their_weights_are_refused() -> None:
+    own, alias = np.array([3, 5], dtype=np.uint64), np.array([1, 1], dtype=np.int32)
+    _check_columns(own, alias, np.uint64(5), np.array([3, 7], dtype=np.uint64))
+    for shares, weights in (([3, 5], [4, 6]), ([3, 6], [3, 7]), ([6, 5], [6, 4])):
+        with pytest.raises(RuntimeError, match="does not realise"):
+            _check_columns(np.array(shares, dtype=np.uint64), alias, np.uint64(5), np.array(weights, dtype=np.uint64))
