@@ -12,7 +12,7 @@ from decimal import localcontext
 from typing import Any, Self
 
 from trasgo_lib.amounts import Amount, Delta, Epsilon, Geo
-from trasgo_lib.budget.events import ApproximateEvent, GeoEvent, LossEvent, PureEvent
+from trasgo_lib.budget.events import ApproximateEvent, GeoEvent, LossEvent, PureEvent, RevealEvent
 from trasgo_lib.errors import AmountError, BudgetError, Reason
 
 _DIGITS = 60
@@ -153,10 +153,24 @@ def _geo(event: GeoEvent, max_rows: int) -> Cost:
     return Cost(Epsilon(0), Delta(0), event.geo.times(max_rows))
 
 
+def _reveal(event: RevealEvent, max_rows: int) -> Cost:
+    if event.before >= event.level:
+        raise BudgetError.of(
+            Reason.BAD_PARAMETER,
+            "loss event",
+            required=f"a level above {event.before.text}, which was looked at before",
+            came=event.level.text,
+            fix="A chain is revealed upwards; looking at a lower level again costs nothing and is no event.",
+        )
+    delta = _group_delta(event.level, event.delta, max_rows)
+    return Cost((event.level - event.before).times(max_rows), delta, Geo(0))
+
+
 _RULES: Mapping[type[LossEvent], Callable[[Any, int], Cost]] = {
     PureEvent: _pure,
     ApproximateEvent: _approximate,
     GeoEvent: _geo,
+    RevealEvent: _reveal,
 }
 
 
@@ -208,6 +222,8 @@ def event_to_json(event: LossEvent) -> dict[str, str]:
             return {"type": "approximate", "epsilon": epsilon.text, "delta": delta.text}
         case GeoEvent(geo):
             return {"type": "geo", "geo": geo.text}
+        case RevealEvent(level, before, delta):
+            return {"type": "reveal", "level": level.text, "before": before.text, "delta": delta.text}
     raise _unknown_event(type(event).__name__)
 
 
@@ -225,6 +241,9 @@ def event_from_json(document: Mapping[str, str]) -> LossEvent:
             return ApproximateEvent(Epsilon.parse(epsilon, zero=True), Delta.parse(delta, zero=True))
         case {"type": "geo", "geo": geo, **rest} if not rest:
             return GeoEvent(Geo.parse(geo, zero=True))
+        case {"type": "reveal", "level": level, "before": before, "delta": delta, **rest} if not rest:
+            seen = Epsilon.parse(before, zero=True)
+            return RevealEvent(Epsilon.parse(level), seen, Delta.parse(delta, zero=True))
     raise _unknown_event(", ".join(f"{key}={value}" for key, value in sorted(document.items())) or "nothing")
 
 
@@ -232,7 +251,7 @@ def _unknown_event(came: str) -> BudgetError:
     return BudgetError.of(
         Reason.UNKNOWN_NAME,
         "loss event",
-        required="pure (epsilon), approximate (epsilon, delta) or geo (geo), and no other parameter",
+        required="pure (epsilon), approximate (epsilon, delta), geo (geo) or reveal (level, before, delta), nothing else",
         came=came,
         fix="Use a version of trasgo that knows this event.",
     )

@@ -33,4 +33,22 @@ class GeoEvent:
     geo: Geo
 
 
-LossEvent = PureEvent | ApproximateEvent | GeoEvent
+@dataclass(frozen=True, slots=True)
+class RevealEvent:
+    """A chain of coupled draws looked at up to ``level``, after it had been looked at up to ``before``.
+
+    Coarse levels are made from finer ones without the data, so all that was seen of a chain costs its highest level;
+    each reveal adds the difference.
+
+    Args:
+        level: highest level looked at now, per row.
+        before: highest level looked at before; 0 for the first reveal.
+        delta: delta of this level's channel, per row; deltas of all levels looked at add up.
+    """
+
+    level: Epsilon
+    before: Epsilon
+    delta: Delta
+
+
+LossEvent = PureEvent | ApproximateEvent | GeoEvent | RevealEvent

@@ -11,7 +11,7 @@ from typing import Any, cast
 
 from trasgo_lib.amounts import Epsilon
 from trasgo_lib.data import Domain
-from trasgo_lib.mechanisms import Channel, build_channel
+from trasgo_lib.mechanisms import Chain, Channel, build_chain, build_channel
 
 Parameter = str | bool | tuple[tuple[str, ...], ...]
 """What a mechanism takes beside domain and level: decimal text, a word, a flag, or a matrix of decimal text."""
@@ -39,6 +39,30 @@ def channel_of(
     """
     build = _kept if domain.size <= _LARGEST_KEPT else _built
     return build(mechanism, cast(Hashable, domain), level, parameters)
+
+
+def chain_of(
+    mechanism: str, domain: Domain, rungs: tuple[Epsilon, ...], parameters: tuple[tuple[str, Parameter], ...]
+) -> Chain:
+    """The chain of a mechanism over a domain and a whole ladder.
+
+    Args:
+        mechanism: registry name of a mechanism with a chain.
+        domain: declared domain.
+        rungs: rising levels.
+        parameters: further parameters, sorted by name.
+
+    Raises:
+        ConfigError: as ``build_chain``.
+    """
+    return _kept_chain(mechanism, cast(Hashable, domain), rungs, parameters)
+
+
+@lru_cache(maxsize=_KEPT_CHANNELS)
+def _kept_chain(
+    mechanism: str, domain: Hashable, rungs: tuple[Epsilon, ...], parameters: tuple[tuple[str, Parameter], ...]
+) -> Chain:
+    return build_chain(mechanism, cast(Domain, domain), rungs, **dict(parameters))
 
 
 def _built(mechanism: str, domain: Hashable, level: Epsilon, parameters: tuple[tuple[str, Parameter], ...]) -> Channel:

@@ -7,10 +7,11 @@ from pathlib import Path
 from typing import Literal
 
 from trasgo_lib.amounts import Delta, Epsilon, Geo
+from trasgo_lib.budget import LossEvent, RevealEvent
 from trasgo_lib.config import LossName, ReleaseConfig
 from trasgo_lib.data import Domain
-from trasgo_lib.mechanisms import Channel
-from trasgo_lib.plan.channels import Parameter, channel_of
+from trasgo_lib.mechanisms import Chain, Channel
+from trasgo_lib.plan.channels import Parameter, chain_of, channel_of
 
 Role = Literal["noised", "public", "drop", "unit"]
 UnitType = Literal["number", "category", "date", "point"]
@@ -67,6 +68,7 @@ class UnitPlan:
         target: ceiling of a loss, or None.
         bins: bins of the divergences, for numbers and dates; None for labels and points.
         draws_at_most: most draws the loop can make within the total, at least 1.
+        is_chained: whether the levels are one chain of coupled draws, revealed upwards; else every draw is fresh.
         chain_digest: SHA-256 over everything that fixes the unit's draws: mechanism and version, parameters, domain,
             missing policy, outside policy, columns, rungs, deltas.
     """
@@ -88,6 +90,7 @@ class UnitPlan:
     target: Target | None
     bins: int | None
     draws_at_most: int
+    is_chained: bool
     chain_digest: str
 
     def channel(self, level: Epsilon) -> Channel:
@@ -101,7 +104,31 @@ class UnitPlan:
         """
         if level not in self.rungs:
             raise ValueError(f"{level} is not a rung of {self.name}")
+        if self.is_chained:
+            return self.chain.channel(level)
         return channel_of(self.mechanism, self.domain, level, self.parameters)
+
+    @property
+    def chain(self) -> Chain:
+        """The coupled channels of all rungs; built once per process and kept.
+
+        Raises:
+            ValueError: the unit is not chained.
+        """
+        if not self.is_chained:
+            raise ValueError(f"the draws of {self.name} are not coupled")
+        return chain_of(self.mechanism, self.domain, self.rungs, self.parameters)
+
+    def event(self, level: Epsilon, before: Epsilon) -> LossEvent:
+        """The loss event of looking at a level.
+
+        Args:
+            level: one of ``rungs``.
+            before: the highest level of this unit looked at so far, 0 when there is none; only a chain cares.
+        """
+        if self.is_chained:
+            return RevealEvent(level, before, self.delta)
+        return self.channel(level).event
 
 
 @dataclass(frozen=True, slots=True)

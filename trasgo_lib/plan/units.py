@@ -143,7 +143,13 @@ def _unit(
         delta=charged.delta.text,
         geo=charged.geo.text,
     )
-    draws = most_draws(rungs, context.available, context.max_rows, context.config.loop.max_rounds)
+    is_chained = context.config.loop.composition == "chain" and len(rungs) > 1
+    rounds = context.config.loop.max_rounds
+    draws = (
+        min(len(rungs), rounds)
+        if is_chained
+        else most_draws(rungs, context.available, context.max_rows, rounds)
+    )
     return UnitPlan(
         name=column.name,
         type=column.type,
@@ -162,6 +168,7 @@ def _unit(
         target=None if column.target is None else Target(column.target.loss, column.target.ceiling),
         bins=bins,
         draws_at_most=draws if column.target is not None else 1,
+        is_chained=is_chained,
         chain_digest=digest,
     )
 

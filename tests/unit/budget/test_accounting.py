@@ -17,6 +17,7 @@ from trasgo_lib.budget import (
     GeoEvent,
     LossEvent,
     PureEvent,
+    RevealEvent,
     cost,
     event_from_json,
     event_to_json,
@@ -30,6 +31,7 @@ EVENTS: tuple[LossEvent, ...] = (
     PureEvent(Epsilon.parse("0.25")),
     ApproximateEvent(Epsilon.parse("1.5"), Delta.parse("0.000000000000001")),
     GeoEvent(Geo.parse("6.93")),
+    RevealEvent(Epsilon.parse("2"), Epsilon.parse("1.6"), Delta(3)),
 )
 
 amounts = st.integers(0, 10**9)
@@ -52,6 +54,7 @@ def test_cost_of_each_event_for_one_row() -> None:
         {"epsilon": "0.25", "delta": "0", "geo": "0"},
         {"epsilon": "1.5", "delta": "0.000000000000001", "geo": "0"},
         {"epsilon": "0", "delta": "0", "geo": "6.93"},
+        {"epsilon": "0.4", "delta": "0.000000000000003", "geo": "0"},
     ]
 
 
@@ -108,7 +111,7 @@ def test_an_unknown_event_is_refused_and_the_known_ones_are_named() -> None:
     class RenyiEvent:
         alpha: int = 2
 
-    with pytest.raises(BudgetError, match="PureEvent, ApproximateEvent, GeoEvent"):
+    with pytest.raises(BudgetError, match="PureEvent, ApproximateEvent, GeoEvent, RevealEvent"):
         cost(RenyiEvent())  # type: ignore[arg-type]
     with pytest.raises(BudgetError, match="RenyiEvent"):
         event_to_json(RenyiEvent())  # type: ignore[arg-type]
@@ -186,3 +189,19 @@ def test_cost_reads_as_text_and_knows_zero() -> None:
     assert str(Cost.of("1.5", "0", "2")) == "epsilon 1.5, delta 0, geo epsilon 2 per km"
     assert Cost.zero().is_zero and not Cost.of(delta="0.1").is_zero
     assert Cost.of("0.5").epsilon.fraction == Fraction(1, 2)
+
+
+def test_reveals_of_a_chain_cost_its_highest_level_and_the_sum_of_deltas() -> None:
+    levels = [Epsilon.parse(text) for text in ("0.25", "0.5", "1.25", "4")]
+    spent, before = Cost.zero(), Epsilon(0)
+    for level in levels:
+        spent += cost(RevealEvent(level, before, Delta(5)), 3)
+        before = level
+    assert spent.epsilon == Epsilon.parse("12")
+    assert spent.delta > Delta(60), "group privacy makes each delta more than three times itself"
+
+
+@pytest.mark.parametrize("before", ["2", "2.000001"])
+def test_a_chain_is_revealed_upwards(before: str) -> None:
+    with pytest.raises(BudgetError, match="revealed upwards"):
+        cost(RevealEvent(Epsilon.parse("2"), Epsilon.parse(before), Delta(0)))
