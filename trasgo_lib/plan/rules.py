@@ -13,10 +13,6 @@ from trasgo_lib.storage import local_root
 
 def check_not_built(config: ReleaseConfig, faults: FaultCollector) -> None:
     """Refuse what the format knows and this version does not do yet, naming what to write."""
-    if config.loop.composition == "chain":
-        _not_built(faults, ("loop", "composition"), "sequential", "chain, the default")
-    if config.loop.loss_from == "released":
-        _not_built(faults, ("loop", "loss_from"), "original", "released, the default")
     if config.groups:
         faults.add(
             Reason.NOT_BUILT_YET,
@@ -25,16 +21,6 @@ def check_not_built(config: ReleaseConfig, faults: FaultCollector) -> None:
             came=f"{len(config.groups)}",
             fix="Remove them; each column is noised by itself.",
         )
-
-
-def _not_built(faults: FaultCollector, path: KeyPath, word: str, came: str) -> None:
-    faults.add(
-        Reason.NOT_BUILT_YET,
-        path,
-        required=f"{word}: this version does nothing else yet",
-        came=came,
-        fix=f"Write `loop: {{{path[-1]}: {word}}}`.",
-    )
 
 
 def check_roles(config: ReleaseConfig, faults: FaultCollector) -> None:

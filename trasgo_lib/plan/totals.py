@@ -101,7 +101,8 @@ def worst_case(plan: ReleasePlan) -> Cost:
     epsilon, delta, geo = 0, Delta(0), Geo(0)
     for unit in plan.units:
         rungs = unit.rungs if unit.target is not None else unit.rungs[:1]
-        epsilon += sum(rung.units for rung in rungs) * plan.max_rows
+        # all that is seen of a chain costs its highest level; fresh draws add up
+        epsilon += (rungs[-1].units if unit.is_chained else sum(rung.units for rung in rungs)) * plan.max_rows
         delta += worst_delta(unit, plan.max_rows)
         geo += unit.geo.times(plan.max_rows)
     return Cost(Epsilon(min(epsilon, plan.epsilon_total.units)), delta, geo)

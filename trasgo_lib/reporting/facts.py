@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import TYPE_CHECKING, Protocol
 
 from trasgo_lib.amounts import Epsilon
@@ -118,7 +119,10 @@ class ReleaseFacts:
 
     def draws(self, unit: str) -> tuple[LossEvent, ...]:
         """The loss events of a unit's draws, in order."""
-        return tuple(self.plan.unit(unit).channel(level).event for level in self.outcome(unit).levels)
+        levels = self.outcome(unit).levels
+        return tuple(
+            self.plan.unit(unit).event(level, before) for before, level in pairwise((Epsilon(0), *levels))
+        )
 
     def published_channel(self, unit: str) -> Channel:
         """The channel of the draw that is published: the last one."""
