@@ -30,7 +30,8 @@ from trasgo_lib.keys import (
 )
 from trasgo_lib.noise import Keystream
 from trasgo_lib.plan import ReleasePlan, read_plan
-from trasgo_lib.records import Event, Lease, Records, Reservation, State, VersionRecord
+from trasgo_lib.records import Event, Lease, Records, Reservation, State, VersionRecord, sqlite_path
+from trasgo_lib.release import release_prefix
 from trasgo_lib.storage import ObjectStore, local_root, open_store
 
 KEY_VARIABLE = "TRASGO_WRAPPING_KEY"
@@ -81,11 +82,16 @@ class Session:
         return self.records.version(self.plan.dataset, self.plan.version)
 
     def begin(self) -> VersionRecord:
-        """The version's record; made, with a fresh wrapped root, when there is none."""
+        """The version's record; made, with a fresh wrapped root, when there is none.
+
+        Raises:
+            ConflictError: the public root holds this version, but the ledger does not know it.
+        """
         record = self.version()
         if record is not None:
             return record
         plan = self.plan
+        self._require_unpublished()
         root = new_secret(os.urandom)
         return self.records.create_version(
             plan.dataset,
@@ -219,6 +225,18 @@ class Session:
         """Delete every work file."""
         shutil.rmtree(self.work, ignore_errors=False) if self.work.exists() else None
 
+    def _require_unpublished(self) -> None:
+        """A ledger that was lost, replaced or is another one must not lead to a second draw of a published version."""
+        prefix = release_prefix(self.plan.dataset, self.plan.version)
+        if self.public.list(prefix):
+            raise ConflictError.of(
+                Reason.ALREADY_EXISTS,
+                f"version {prefix}",
+                required="a version that is new, or that this ledger charged for",
+                came="published files that this ledger does not know",
+                fix="Restore the ledger it was published from, or publish a new version, charged in full.",
+            )
+
     def _root(self, record: VersionRecord) -> bytes:
         where = f"root of {record.dataset}/{record.version}"
         try:
@@ -282,7 +300,7 @@ def open_session(ref: RunRef) -> Session:
     return Session(
         ref=ref,
         plan=plan,
-        records=Records.open(ledger_url(plan)),
+        records=Records.open(ledger_path(plan)),
         public=open_store(plan.public_root, sleep=time.sleep),
         restricted=restricted,
         work=state / "work" / plan.dataset / plan.version,
@@ -290,10 +308,10 @@ def open_session(ref: RunRef) -> Session:
     )
 
 
-def ledger_url(plan: ReleasePlan) -> str | Path:
-    """Where the ledger of a plan is: as declared, else in the restricted root."""
+def ledger_path(plan: ReleasePlan) -> Path:
+    """Where the ledger of a plan is: as declared (from the release file's folder), else in the restricted root."""
     if plan.config.ledger is not None:
-        return plan.config.ledger.url
+        return sqlite_path(plan.config.ledger.url, plan.config_path.parent)
     folder = local_root(plan.restricted_root)
     return (folder or Path()) / ".trasgo" / "ledger.db"
 

@@ -157,9 +157,9 @@ def _print_account(account: Account) -> None:
 
 
 def _open(config: Path, *, create: bool) -> tuple[ReleasePlan, Records]:
-    from tasks.session import ledger_url
+    from tasks.session import ledger_path
     from trasgo_lib.plan import read_plan
     from trasgo_lib.records import Records
 
     _, plan = read_plan(config)
-    return plan, Records.open(ledger_url(plan), create=create)
+    return plan, Records.open(ledger_path(plan), create=create)

@@ -74,13 +74,15 @@ def _execute(ref: RunRef, session: Session) -> None:
     import logging
 
     logging.getLogger("trasgo").info("starting the orchestrator (about 10 s; 25 s the first time)")
+    from flows.orphans import children_end_with_this_process
     from flows.release import release
     from tasks.workspace import Workspace
 
     workspace = Workspace(session.work)
     workspace.clear_faults()
     try:
-        release(ref)
+        with children_end_with_this_process():
+            release(ref)
     except InputContractError:
         counted = workspace.read_faults()
         if counted is None:
