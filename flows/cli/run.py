@@ -46,6 +46,7 @@ def _run(config: Path, as_json: bool, quiet: bool, *, may_start: bool) -> None:
     session = open_session(ref)
     if not may_start and session.version() is None:
         raise _nothing_to_resume(session)
+    session.require_whole_ledger()
     session.require_account()
     is_over = finished(session) is not None
     if not is_over:
