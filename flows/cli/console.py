@@ -5,7 +5,9 @@ from __future__ import annotations
 import json
 import logging
 import os
+import signal
 import sys
+import threading
 import time
 import traceback
 from collections.abc import Iterator, Mapping
@@ -16,7 +18,7 @@ import typer
 from rich.console import Console
 from rich.text import Text
 
-from trasgo_lib.errors import Fault, InterruptedRunError, Reason, TrasgoError
+from trasgo_lib.errors import Fault, InterruptedRunError, Reason, StoreError, TrasgoError
 
 out = Console(highlight=False, soft_wrap=True, markup=False, emoji=False)
 """Standard output: results. Names are the user's: brackets and colons in them are text, never markup."""
@@ -68,7 +70,8 @@ def progress(quiet: bool) -> Iterator[None]:
 def guarded(as_json: bool = False) -> Iterator[None]:
     """Turn every error into clean text and its exit code; never a traceback with values in it."""
     try:
-        yield
+        with _stopped_by_sigterm():
+            yield
     except TrasgoError as error:
         _show(error, as_json)
         raise typer.Exit(error.exit_code) from None
@@ -78,9 +81,28 @@ def guarded(as_json: bool = False) -> Iterator[None]:
     except (typer.Exit, typer.Abort):
         raise
     except Exception as error:  # noqa: BLE001 the last boundary: its text could hold a cell value, so it is not shown
-        _show(_unexpected(error), as_json)
-        _show_frames(error)
-        raise typer.Exit(TrasgoError.exit_code) from None
+        disk = StoreError.of_disk(error) if isinstance(error, OSError) else None
+        _show(disk or _unexpected(error), as_json)
+        if disk is None:
+            _show_frames(error)
+        raise typer.Exit((disk or TrasgoError).exit_code) from None
+
+
+@contextmanager
+def _stopped_by_sigterm() -> Iterator[None]:
+    """Let a scheduler's SIGTERM end a command as Ctrl-C does, with its exit code and its lease given back."""
+
+    def interrupt(_number: int, _frame: object) -> None:
+        raise KeyboardInterrupt
+
+    if threading.current_thread() is not threading.main_thread():  # only there may a handler be set
+        yield
+        return
+    before = signal.signal(signal.SIGTERM, interrupt)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, before)
 
 
 def _show(error: TrasgoError, as_json: bool) -> None:

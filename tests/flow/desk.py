@@ -10,7 +10,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from office import Answer, Office
+from office import RELEASE, Answer, Office
 
 Column = dict[str, Any]
 
@@ -67,6 +67,7 @@ class Desk(Office):
         self.release["source"] = {"path": "source.csv", "format": "csv", **({"csv": csv} if csv else {})}
         self.release["privacy"] = {"epsilon_total": "200", **geo, "account": "cases", "row_order": "source"}
         self.release["columns"] = columns
+        self.release["loop"] = dict(RELEASE["loop"])
         self.write()
 
     def bring(self, content: str | bytes | pa.Table) -> None:

@@ -87,9 +87,7 @@ CASES = {
     "B20 B22 B23 T06 mixed cells of a number": Refused(
         f"x\n{CANARY}\n46\n", [X], [("wrong_type", "x", 1)], says=("(1 rows)",)
     ),
-    "B22 B23 T06 mixed cells of a category": Refused(
-        f"sex\n{CANARY}\nM\n46\n", [SEX], [("out_of_domain", "sex", 2)]
-    ),
+    "B22 B23 T06 mixed cells of a category": Refused(f"sex\n{CANARY}\nM\n46\n", [SEX], [("out_of_domain", "sex", 2)]),
     "B24 a day that differs from the declared ones": Refused(
         f"d,n\n01/01/2017,{CANARY}\n01/01/2018,\n", [date("d"), drop("n")], [("out_of_domain", "d", 1)]
     ),
@@ -144,9 +142,7 @@ CASES = {
     "B30 infinite values in Parquet": Refused(
         pa.table({"x": pa.array([float("inf"), float("-inf"), 1.0])}), [X], [("non_finite", "x", 2)]
     ),
-    "T06 numbers stored as text": Refused(
-        pa.table({"x": pa.array(["1", "2", CANARY])}), [X], [("wrong_type", "x", 3)]
-    ),
+    "T06 numbers stored as text": Refused(pa.table({"x": pa.array(["1", "2", CANARY])}), [X], [("wrong_type", "x", 3)]),
     "B18 a Parquet file without rows": Refused(
         pa.table({"x": pa.array([], pa.int64())}), [X], [("no_rows", "source.path source.parquet", None)]
     ),
@@ -183,9 +179,10 @@ def test_a_faulty_source_is_refused_before_any_draw(
 
 
 def test_the_search_finds_a_cell_that_is_there(desk: Desk, caplog: pytest.LogCaptureFixture) -> None:
-    """Negative control."""
+    """Negative control, with a name of its own, since Prefect's database keeps it for the tests that follow."""
+    name = CANARY.replace("canary", "control")
     desk.declare("control", [X])
-    desk.bring(f"x,{CANARY}\n1,2\n")
+    desk.bring(f"x,{name}\n1,2\n")
     answer = desk.run()
     assert answer.exit_code == 3
-    assert "terminal" in places_with(CANARY, desk, answer, caplog), "a name of the header may be shown"
+    assert "terminal" in places_with(name, desk, answer, caplog), "a name of the header may be shown"

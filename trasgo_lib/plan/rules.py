@@ -175,8 +175,11 @@ def _check_apart(config: ReleaseConfig, public: Path | None, restricted: Path | 
     if public is None:
         return
     key = None if config.keys is None or config.keys.file is None else faults.loaded.resolve(config.keys.file)
+    url = None if config.ledger is None else config.ledger.url
+    # a URL that names no file is refused when the ledger is opened
+    ledger = None if url is None else faults.loaded.resolve(url.removeprefix("sqlite:///"))
     source = faults.loaded.resolve(config.source.path)
-    for path, private in ((("source", "path"), source), (("keys", "file"), key), (("ledger", "url"), _ledger(config))):
+    for path, private in ((("source", "path"), source), (("keys", "file"), key), (("ledger", "url"), ledger)):
         if private is not None and private.is_relative_to(public):
             faults.add(
                 Reason.BAD_PARAMETER,
@@ -193,7 +196,3 @@ def _check_apart(config: ReleaseConfig, public: Path | None, restricted: Path | 
             came="one inside the other",
             fix="Separate them: whoever may read the public root must not reach the restricted one.",
         )
-
-
-def _ledger(config: ReleaseConfig) -> Path | None:
-    return None if config.ledger is None else Path(config.ledger.url.removeprefix("sqlite:///")).resolve()

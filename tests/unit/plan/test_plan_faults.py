@@ -327,14 +327,14 @@ def test_b44_a_release_without_noised_columns_is_refused(tmp_path: Path) -> None
         ("{public: ../p/q, restricted: ../p}", "publish.restricted"),
         ("{public: a/../p/q, restricted: p}", "publish.restricted"),
         ("{public: ./p, restricted: p/r}", "publish.restricted"),
-        ("{public: 'file:///tmp/p', restricted: /tmp/p/r}", "publish.restricted"),
+        ("{public: 'file:///srv/p', restricted: /srv/p/r}", "publish.restricted"),
         ("{public: linked, restricted: real/r}", "publish.restricted"),
         ("{store: 's3://bucket/x'}", "publish.store"),
         ("{store: 'ftp://host/x'}", "publish.store"),
         ("{public: 'memory://', restricted: r}", "publish.public"),
         ("{public: ., restricted: ../r}", "source.path"),
         ("{public: p, restricted: r}\nkeys: {file: p/wrapping.key}", "keys.file"),
-        ("{public: /tmp/p, restricted: r}\nledger: {url: 'sqlite:////tmp/p/ledger.db'}", "ledger.url"),
+        ("{public: /srv/p, restricted: r}\nledger: {url: 'sqlite:////srv/p/ledger.db'}", "ledger.url"),
     ],
 )
 def test_places_are_folders_and_nothing_private_lies_in_the_public_one(
@@ -345,7 +345,7 @@ def test_places_are_folders_and_nothing_private_lies_in_the_public_one(
     assert only_fault(tmp_path, [WAGE], HEAD.replace("{store: out}", publish)).where == where
 
 
-@pytest.mark.parametrize("publish", ["{public: ../p, restricted: ../pr}", "{store: 'file:///tmp/p'}"])
+@pytest.mark.parametrize("publish", ["{public: ../p, restricted: ../pr}", "{store: 'file:///srv/p'}"])
 def test_places_that_are_apart_pass(tmp_path: Path, publish: str) -> None:
     plan_of(tmp_path, [WAGE], HEAD.replace("{store: out}", publish))
 
