@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 from dataclasses import dataclass
+from functools import partial
 
 from prefect import task
 
@@ -14,7 +15,9 @@ from trasgo_lib.budget import Cost
 from trasgo_lib.checks import probe_rows
 from trasgo_lib.data import PrivateCodes, ReleasedCodes, codes_digest
 from trasgo_lib.errors import BudgetError, Reason
-from trasgo_lib.mechanisms import Channel, draw_codes, probe_codes
+from trasgo_lib.mechanisms import Channel, draw_codes, probe_codes, reveal_codes
+from trasgo_lib.noise import Keystream
+from trasgo_lib.plan import UnitPlan
 from trasgo_lib.records import Reservation
 
 _LOGGER = logging.getLogger("trasgo")
@@ -28,11 +31,13 @@ class Draw:
         unit: the noise unit.
         level: its epsilon.
         attempt: number of this draw of the unit, from 1.
+        before: the level of the draw before it, 0 for the first.
     """
 
     unit: str
     level: Epsilon
     attempt: int
+    before: Epsilon = Epsilon(0)
 
 
 @task(name="reserve", **PURE)
@@ -75,9 +80,19 @@ def draw_unit(ref: RunRef, codes: PrivateCodes, draw: Draw, purpose: str = "draw
     else:
         # Paid already by ``reserve``: asking again returns that entry, and makes an unpaid draw impossible.
         session.reserve([_reservation(session, draw)])
+    folder, key = session.work / purpose / f"attempt-{draw.attempt}", session.digest_key()
+    if unit.is_chained:
+        streams = partial(_stream_of_chain, session, purpose, unit, codes)
+        return reveal_codes(unit.chain, draw.level, codes, streams, folder, key)
     stream = session.stream(purpose, unit.chain_digest, draw.level.text, draw.attempt, codes.digest)
-    folder = session.work / purpose / f"attempt-{draw.attempt}"
-    return draw_codes(channel, codes, stream, folder, session.digest_key())
+    return draw_codes(channel, codes, stream, folder, key)
+
+
+def _stream_of_chain(
+    session: Session, purpose: str, unit: UnitPlan, codes: PrivateCodes, step: str, level: Epsilon
+) -> Keystream:
+    """The words of one step of a chain: the same whichever level is revealed, so that levels stay coupled."""
+    return session.stream(purpose, "chain", step, unit.chain_digest, level.text, codes.digest)
 
 
 def _require_synthetic(session: Session, channel: Channel, codes: PrivateCodes) -> None:
@@ -106,6 +121,6 @@ def _reservation(session: Session, draw: Draw) -> Reservation:
         attempt=draw.attempt,
         level=draw.level.text,
         input_digest=record.input_digest or "",
-        event=unit.channel(draw.level).event,
+        event=unit.event(draw.level, draw.before),
         max_rows=plan.max_rows,
     )

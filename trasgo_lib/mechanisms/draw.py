@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
 
+from trasgo_lib.amounts import Epsilon
 from trasgo_lib.data import PrivateCodes, ReleasedCodes
+from trasgo_lib.mechanisms.chain import Chain, Streams
 from trasgo_lib.mechanisms.channel import Channel
 from trasgo_lib.noise import Keystream
 
@@ -41,12 +44,40 @@ def draw_codes(
         InputContractError: codes outside the channel's inputs.
         StoreError: a private batch is absent or was changed.
     """
+    return _draw(lambda codes, row: channel.sample(codes, keystream, row), private, directory, key)
+
+
+def reveal_codes(
+    chain: Chain, level: Epsilon, private: PrivateCodes, streams: Streams, directory: Path, key: bytes
+) -> ReleasedCodes:
+    """Reveal one level of a chain and store its codes; finer levels exist in memory only, a chunk of rows at a time.
+
+    Args:
+        chain: the certified chain of the unit.
+        level: the level that is revealed.
+        private: references to the private codes.
+        streams: keystream of each purpose and level of this chain, used for nothing else.
+        directory: folder for the released batches.
+        key: account digest key; private batches are checked against their digests with it.
+
+    Raises:
+        InputContractError: codes outside the chain's inputs.
+        StoreError: a private batch is absent or was changed.
+    """
+    return _draw(lambda codes, row: chain.sample(codes, streams, level, row), private, directory, key)
+
+
+_Sampler = Callable[[NDArray[np.int32], int], NDArray[np.int32]]
+"""Codes and the global index of the first of them; released codes."""
+
+
+def _draw(sample: _Sampler, private: PrivateCodes, directory: Path, key: bytes) -> ReleasedCodes:
     # imported late: pyarrow is needed where files are, and plan and verify touch none
     from trasgo_lib.data.store_codes import CodesDigest, read_batch, write_batch
 
     digest, batches = CodesDigest(key), []
     for ref in private.batches:
-        released = channel.sample(read_batch(ref, key), keystream, ref.first_row)  # int32[rows]
+        released = sample(read_batch(ref, key), ref.first_row)  # int32[rows]
         digest.update(released)
         batches.append(write_batch(directory, private.unit, ref.first_row, released, key))
     return ReleasedCodes(unit=private.unit, batches=tuple(batches), digest=digest.hexdigest())
