@@ -321,11 +321,6 @@ def test_parameters_hold_no_float(name: str) -> None:
 
 
 @every_case
-def test_no_level_is_coupled_before_the_chains_are_built(name: str) -> None:
-    assert channel_of(name, "1").coarsen(Decimal("0.5")) is None
-
-
-@every_case
 @pytest.mark.parametrize("epsilon", ["0.5", "8"])
 def test_the_probe_passes_the_sampler_and_fails_noise_switched_off(name: str, epsilon: str) -> None:
     # false alarm of each: 1e-6, fixed key

@@ -136,17 +136,11 @@ def _mechanism(name: str, domain: Domain) -> Mechanism:
     return entry
 
 
-def build_channel(name: str, domain: Domain, epsilon: object = "1", **parameters: object) -> Channel:
-    """Build a certified channel.
-
-    Args:
-        name: a key of ``MECHANISMS``.
-        domain: declared domain; public.
-        epsilon: decimal text, an int or an ``Epsilon``; for points, the loss at ``radius_m``.
-        **parameters: the mechanism's own: ``delta``, ``missing``, ``fill``, ``utility``, ``radius_m``.
+def checked_parameters(name: str, domain: Domain, parameters: Mapping[str, object]) -> Mechanism:
+    """The entry of a mechanism that takes this domain and these parameters.
 
     Raises:
-        ConfigError: unknown mechanism or parameter, a domain it does not take, or a claim it cannot realise.
+        ConfigError: unknown mechanism or parameter, or a domain it does not take.
     """
     entry = _mechanism(name, domain)
     unknown = sorted(set(parameters) - entry.parameters)
@@ -160,7 +154,22 @@ def build_channel(name: str, domain: Domain, epsilon: object = "1", **parameters
         )
     if not isinstance(parameters.get("missing", False), bool):
         raise refused(f"{name} missing", "True or False", type(parameters["missing"]).__name__, "Write a Boolean.")
-    return entry.build(domain, epsilon, **parameters)
+    return entry
+
+
+def build_channel(name: str, domain: Domain, epsilon: object = "1", **parameters: object) -> Channel:
+    """Build a certified channel.
+
+    Args:
+        name: a key of ``MECHANISMS``.
+        domain: declared domain; public.
+        epsilon: decimal text, an int or an ``Epsilon``; for points, the loss at ``radius_m``.
+        **parameters: the mechanism's own: ``delta``, ``missing``, ``fill``, ``utility``, ``radius_m``.
+
+    Raises:
+        ConfigError: unknown mechanism or parameter, a domain it does not take, or a claim it cannot realise.
+    """
+    return checked_parameters(name, domain, parameters).build(domain, epsilon, **parameters)
 
 
 def rebuild_channel(name: str, domain: Domain, parameters: Mapping[str, Json]) -> Channel:
@@ -169,10 +178,17 @@ def rebuild_channel(name: str, domain: Domain, parameters: Mapping[str, Json]) -
     Args:
         name: a key of ``MECHANISMS``.
         domain: the domain of the channel file.
-        parameters: its ``parameters``, parsed JSON.
+        parameters: its ``parameters``, parsed JSON; of one level of a chain, too.
 
     Raises:
         ConfigError: unknown mechanism, wrong domain or damaged parameters.
         VerificationError: the weights prove less than the claim in the parameters.
     """
+    if "revealed" in parameters:
+        # imported late: chains are built from the entries of this table
+        from trasgo_lib.mechanisms.chain import rebuild_chain
+
+        whole = dict(parameters)
+        level = whole.pop("revealed")
+        return rebuild_chain(name, domain, whole).channel(str(level))
     return _mechanism(name, domain).rebuild(domain, parameters)

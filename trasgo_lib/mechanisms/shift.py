@@ -6,14 +6,17 @@ at both ends. Any domain size works, because no matrix is ever formed.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from functools import cached_property
 from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
+from trasgo_lib.amounts import Epsilon
 from trasgo_lib.mechanisms.base import ChannelFacts, TableChannel
+from trasgo_lib.mechanisms.channel import Kernel
+from trasgo_lib.mechanisms.coupling import lower_claim
 from trasgo_lib.noise import AliasTable
 
 _DIRECT_CODES = 4096
@@ -30,6 +33,10 @@ class ShiftInverse(Protocol):
 
     def frequencies(self, noise: ShiftNoise, histogram: NDArray[np.float64]) -> NDArray[np.float64]:
         """Input frequencies from output frequencies."""
+
+
+Coarsening = Callable[[Epsilon], Kernel]
+"""The kernel to a lower claim."""
 
 
 class ShiftNoise:
@@ -83,10 +90,18 @@ class ShiftChannel(TableChannel):
         facts: public facts; inputs equal outputs.
         noise: uint64[2 * inputs - 1], weights of the shifts, tails lumped at both ends.
         inverse: how this noise is undone.
+        coarsening: the kernel to a lower level, where the family has one.
     """
 
-    def __init__(self, facts: ChannelFacts, noise: NDArray[np.uint64], inverse: ShiftInverse) -> None:
+    def __init__(
+        self,
+        facts: ChannelFacts,
+        noise: NDArray[np.uint64],
+        inverse: ShiftInverse,
+        coarsening: Coarsening | None = None,
+    ) -> None:
         super().__init__(facts)
+        self._coarsening = coarsening
         self.noise = ShiftNoise(noise)
         self._inverse = inverse
 
@@ -134,6 +149,10 @@ class ShiftChannel(TableChannel):
     def invert(self, histogram: NDArray[np.float64]) -> NDArray[np.float64]:
         """Input frequencies from output frequencies, as exact as the family allows."""
         return self._inverse.frequencies(self.noise, np.asarray(histogram, dtype=np.float64))
+
+    def coarsen(self, level: Epsilon | str) -> Kernel | None:
+        """The family's kernel to a lower level; None on a channel that is itself a level of a chain."""
+        return None if self._coarsening is None else self._coarsening(lower_claim(self.name, level, self.event))
 
     def draw_into(self, codes: NDArray[np.int32], words: NDArray[np.uint64], out: NDArray[np.int32]) -> None:
         """Write clamped shifts: int32[rows], uint64[rows] -> ``out``, int32[rows]."""
