@@ -66,6 +66,8 @@ CASES = {
     "kary-numbers": Case("kary_randomized_response", NUMBERS, FEW),
     "laplace": Case("laplace", NUMBERS, FEW),
     "laplace-dates": Case("laplace", DAYS, FEW),
+    "gaussian": Case("gaussian", NUMBERS, FEW),
+    "gaussian-delta": Case("gaussian", NUMBERS, FEW, {"delta": "0.001"}),
 }
 every_case = pytest.mark.parametrize("name", CASES)
 

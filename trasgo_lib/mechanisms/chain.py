@@ -25,6 +25,8 @@ from trasgo_lib.errors import ConfigError, Reason
 from trasgo_lib.mechanisms.base import checked_codes
 from trasgo_lib.mechanisms.channel import Channel, Json
 from trasgo_lib.mechanisms.coupling import Coupling, Ladder
+from trasgo_lib.mechanisms.gaussian import NAME as GAUSSIAN
+from trasgo_lib.mechanisms.gaussian_chain import couple_gaussian, search_gaussian
 from trasgo_lib.mechanisms.krr import BINARY_NAME, KARY_NAME
 from trasgo_lib.mechanisms.krr_chain import couple_randomized_response, search_randomized_response
 from trasgo_lib.mechanisms.laplace import NAME as LAPLACE
@@ -70,6 +72,7 @@ class Family:
 
 FAMILIES: Mapping[str, Family] = {
     LAPLACE: Family(search_laplace, couple_laplace),
+    GAUSSIAN: Family(search_gaussian, couple_gaussian),
     BINARY_NAME: Family(
         partial(search_randomized_response, BINARY_NAME), partial(couple_randomized_response, BINARY_NAME)
     ),

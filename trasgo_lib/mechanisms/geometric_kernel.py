@@ -30,10 +30,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from trasgo_lib.mechanisms.base import TableKernel
-from trasgo_lib.mechanisms.fixed_point import BITS, CONTEXT, symmetric_weights, to_fixed
+from trasgo_lib.mechanisms.fixed_point import BITS, CONTEXT, rounded_row, symmetric_weights, to_fixed
+from trasgo_lib.mechanisms.shift_rows import clamped_row
 from trasgo_lib.noise import AliasTable
 
-_WORD = 1 << 64
 _UNITS_OFF = 2
 """Nearest integers are off by half a unit; leftovers shared between two entries and 256-bit truncation by less than
 another one and a half."""
@@ -70,11 +70,7 @@ class GeometricKernel(TableKernel):
             return tuple(self._end.tolist())
         if place == reach:
             return tuple(self._end[::-1].tolist())
-        shifts = self._inside.tolist()
-        row = shifts[reach - place : 2 * reach + 1 - place]
-        row[0] = sum(shifts[: reach - place + 1])
-        row[-1] = sum(shifts[2 * reach - place :])
-        return tuple(row)
+        return tuple(clamped_row(self._inside.tolist(), place))
 
     def draw_into(self, codes: NDArray[np.int32], words: NDArray[np.uint64], out: NDArray[np.int32]) -> None:
         """Write one chunk of outputs: int32[rows], uint64[rows] -> ``out``, int32[rows]."""
@@ -114,7 +110,7 @@ def geometric_kernel(size: int, finer: Decimal, coarser: Decimal) -> GeometricKe
     shifts = _powers(to_fixed(centre), factor, reach)  # of |z| = 0..reach-1
     shifts[0] += (1 << BITS) - to_fixed(spread)
     inside = symmetric_weights([*shifts, to_fixed(tail)])
-    end = _row([to_fixed(stay), *_powers(to_fixed(near), factor, reach - 1), to_fixed(far)])
+    end = rounded_row([to_fixed(stay), *_powers(to_fixed(near), factor, reach - 1), to_fixed(far)])
     return GeometricKernel(inside, end)
 
 
@@ -140,12 +136,3 @@ def _powers(first: int, factor: int, count: int) -> list[int]:
         shares.append(share)
         share = (share * factor) >> BITS
     return shares
-
-
-def _row(shares: list[int]) -> NDArray[np.uint64]:
-    """Nearest integers, at least 1, the remainder to the heaviest."""
-    half = 1 << (BITS - 65)
-    weights = [max(1, (share + half) >> (BITS - 64)) for share in shares]
-    heaviest = max(range(len(weights)), key=weights.__getitem__)
-    weights[heaviest] += _WORD - sum(weights)
-    return np.array(weights, dtype=np.uint64)

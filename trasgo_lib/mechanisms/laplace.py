@@ -33,7 +33,7 @@ from trasgo_lib.mechanisms.fixed_point import BITS, CONTEXT, symmetric_weights, 
 from trasgo_lib.mechanisms.geometric_kernel import geometric_kernel
 from trasgo_lib.mechanisms.missing import rebuild_flag, with_flag
 from trasgo_lib.mechanisms.parameters import StoredParameters, read_epsilon
-from trasgo_lib.mechanisms.shift import ShiftChannel, ShiftNoise
+from trasgo_lib.mechanisms.shift import Linear, ShiftChannel
 
 NAME = "laplace"
 VERSION = 1
@@ -70,14 +70,14 @@ class GeometricInverse:
     complement: float
     """1 - a, kept apart because the difference of two floats would lose its digits on large domains."""
 
-    def scores(self, noise: ShiftNoise) -> tuple[NDArray[np.float64] | None, float]:
+    def scores(self, noise: Linear) -> tuple[NDArray[np.float64] | None, float]:
         """The unbiased decoder moves the two end codes only: -a/(1-a) and N + a/(1-a)."""
         scores = np.arange(noise.size, dtype=np.float64)
         scores[0] = -self.decay / self.complement
         scores[-1] = noise.reach + self.decay / self.complement
         return scores, 0.0
 
-    def frequencies(self, noise: ShiftNoise, histogram: NDArray[np.float64]) -> NDArray[np.float64]:
+    def frequencies(self, noise: Linear, histogram: NDArray[np.float64]) -> NDArray[np.float64]:
         """Unbiased in linear time: with the end outputs scaled by 1-a the rows are ``a**|i-y|`` up to a constant.
 
         Its inverse is the tridiagonal matrix of Kac, Murdock and Szegő. Written as second differences, so that no

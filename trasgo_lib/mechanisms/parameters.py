@@ -106,9 +106,9 @@ class StoredParameters:
             )
         return value
 
-    def _list(self, key: str) -> list[Json]:
+    def _list(self, key: str, *, empty: bool = False) -> list[Json]:
         value = self._values.pop(key, None)
-        if not isinstance(value, list) or not value:
+        if not isinstance(value, list) or not (value or empty):
             raise refused(f"{self._where}.{key}", "a list", type(value).__name__, "The channel file is damaged.")
         return value
 
@@ -120,13 +120,13 @@ class StoredParameters:
         """
         return tuple(self._entry(key, value).text("entry") for value in self._list(key))
 
-    def decimals(self, key: str) -> tuple[Decimal, ...]:
-        """A required list of positive decimals, as text in the file.
+    def decimals(self, key: str, *, empty: bool = False) -> tuple[Decimal, ...]:
+        """A required list of positive decimals, as text in the file; it may be empty where that is said.
 
         Raises:
             ConfigError: absent, empty or with other entries.
         """
-        return tuple(self._entry(key, value).decimal("entry") for value in self._list(key))
+        return tuple(self._entry(key, value).decimal("entry") for value in self._list(key, empty=empty))
 
     def integers(self, key: str, *, below: int) -> tuple[int, ...]:
         """A required list of whole numbers from 0 to ``below - 1``, as ints or decimal text.

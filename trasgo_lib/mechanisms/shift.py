@@ -25,13 +25,31 @@ _DIRECT_CODES = 4096
 _TOTAL = 2.0**64
 
 
+class Linear(Protocol):
+    """The linear maps of a channel over as many outputs as inputs."""
+
+    @property
+    def size(self) -> int:
+        """Number of codes."""
+
+    @property
+    def reach(self) -> int:
+        """The last code."""
+
+    def expectation(self, values: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Expected value of a function of the output for each input: float64[size] -> float64[size]."""
+
+    def outputs_of(self, frequencies: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Expected output frequencies of input frequencies: float64[size] -> float64[size]."""
+
+
 class ShiftInverse(Protocol):
     """How the noise of a shift family is undone."""
 
-    def scores(self, noise: ShiftNoise) -> tuple[NDArray[np.float64] | None, float]:
+    def scores(self, noise: Linear) -> tuple[NDArray[np.float64] | None, float]:
         """Decoder in code steps, or None, and its largest bias in code steps."""
 
-    def frequencies(self, noise: ShiftNoise, histogram: NDArray[np.float64]) -> NDArray[np.float64]:
+    def frequencies(self, noise: Linear, histogram: NDArray[np.float64]) -> NDArray[np.float64]:
         """Input frequencies from output frequencies."""
 
 

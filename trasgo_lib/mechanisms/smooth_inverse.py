@@ -18,7 +18,7 @@ from numpy.polynomial import chebyshev
 from numpy.typing import NDArray
 
 if TYPE_CHECKING:
-    from trasgo_lib.mechanisms.shift import ShiftNoise
+    from trasgo_lib.mechanisms.shift import Linear
 
 SCORE_BIAS_SHARE = 1e-3
 """Largest bias of the decoder as a share of the range: below the standard error of a mean over a million rows."""
@@ -42,7 +42,7 @@ class _Components:
     mean_row: NDArray[np.float64]
 
 
-def _components(noise: ShiftNoise) -> _Components:
+def _components(noise: Linear) -> _Components:
     size, count = noise.size, min(noise.size, _COMPONENTS)
     places = np.linspace(-1.0, 1.0, size)
     smooth, _ = np.linalg.qr(chebyshev.chebvander(places, count - 1))
@@ -59,7 +59,7 @@ def _components(noise: ShiftNoise) -> _Components:
 class SmoothInverse:
     """Ridge decoder and cut-off frequencies of a smooth shift family."""
 
-    def scores(self, noise: ShiftNoise) -> tuple[NDArray[np.float64] | None, float]:
+    def scores(self, noise: Linear) -> tuple[NDArray[np.float64] | None, float]:
         """The decoder of least mean variance whose bias stays within a thousandth of the range, and that bias."""
         parts = _components(noise)
         places = np.arange(noise.size, dtype=np.float64)
@@ -74,7 +74,7 @@ class SmoothInverse:
         scores = _ridge(parts, wanted, np.exp(low))
         return scores + centre, _bias(noise, scores, places - centre)
 
-    def frequencies(self, noise: ShiftNoise, histogram: NDArray[np.float64]) -> NDArray[np.float64]:
+    def frequencies(self, noise: Linear, histogram: NDArray[np.float64]) -> NDArray[np.float64]:
         """Frequencies in the span of the components the channel lets through; the total is kept exactly."""
         parts = _components(noise)
         kept = parts.values >= _LEAST_SINGULAR_VALUE
@@ -89,5 +89,5 @@ def _ridge(parts: _Components, wanted: NDArray[np.float64], ridge: float) -> NDA
     return scores
 
 
-def _bias(noise: ShiftNoise, scores: NDArray[np.float64], places: NDArray[np.float64]) -> float:
+def _bias(noise: Linear, scores: NDArray[np.float64], places: NDArray[np.float64]) -> float:
     return float(np.abs(noise.expectation(scores) - places).max())
