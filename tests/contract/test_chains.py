@@ -67,6 +67,10 @@ CASES = {
     "laplace": Case("laplace", NUMBERS, FEW),
     "laplace-dates": Case("laplace", DAYS, FEW),
     "gaussian": Case("gaussian", NUMBERS, FEW),
+    "staircase": Case("staircase", NUMBERS, FEW),
+    "staircase-width": Case("staircase", DAYS, FEW, {"width": 2}),
+    "binned": Case("binned_randomized_response", NUMBERS, FEW, {"bins": 3}),
+    "binned-missing": Case("binned_randomized_response", NUMBERS, FEW, {"bins": 4, "missing": True}),
     "gaussian-delta": Case("gaussian", NUMBERS, FEW, {"delta": "0.001"}),
 }
 every_case = pytest.mark.parametrize("name", CASES)
@@ -193,7 +197,7 @@ def test_bits_do_not_depend_on_batches_threads_or_what_was_revealed_before(name:
     assert whole.dtype == np.int32
     assert not np.array_equal(finer, whole)
     assert np.array_equal(chain.sample(codes, streams, low, first_row=5), whole)
-    if chain.coupling.missing is None:  # states are released codes: the lower level is a function of the higher one
+    if chain.coupling.codes is None:  # states are released codes: the lower level is a function of the higher one
         again = finer
         for rung in (1, 0):
             again = chain.coupling.steps[rung].sample(again, streams("coarsen", chain.levels[rung]), 5)

@@ -11,6 +11,7 @@ from trasgo_lib.data.batches import (
     ReleasedCodes,
     ReleasedTable,
 )
+from trasgo_lib.data.bins import EqualBins
 from trasgo_lib.data.box_domain import BoxDomain
 from trasgo_lib.data.category_domain import CategoryDomain
 from trasgo_lib.data.cells_domain import CellsDomain
@@ -50,6 +51,7 @@ __all__ = [
     "DateDomain",
     "DateFormat",
     "Domain",
+    "EqualBins",
     "InputReport",
     "NumberDomain",
     "Outside",

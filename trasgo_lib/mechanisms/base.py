@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import hashlib
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
 from functools import cached_property
@@ -115,14 +115,15 @@ class TableKernel(ABC):
     """Base of every kernel in this room; see ``Kernel`` for the meaning of each member.
 
     Args:
-        codes: number of input codes, which is also the number of output codes.
+        codes: number of input codes.
+        outputs: number of output codes; as many by default.
     """
 
     words_per_row: int = 1
 
-    def __init__(self, codes: int) -> None:
+    def __init__(self, codes: int, outputs: int | None = None) -> None:
         self.inputs = codes
-        self.outputs = codes
+        self.outputs = codes if outputs is None else outputs
 
     @property
     def total(self) -> int:
@@ -233,7 +234,7 @@ class TableChannel(ABC):
         return dict(self._facts.parameters)
 
     @property
-    def support(self) -> range:
+    def support(self) -> Sequence[int]:
         """All output codes: every input can produce each of them."""
         return range(self.outputs)
 

@@ -23,6 +23,8 @@ from trasgo_lib.amounts import Epsilon
 from trasgo_lib.data import Domain
 from trasgo_lib.errors import ConfigError, Reason
 from trasgo_lib.mechanisms.base import checked_codes
+from trasgo_lib.mechanisms.binned import NAME as BINNED
+from trasgo_lib.mechanisms.binned import couple_binned, search_binned
 from trasgo_lib.mechanisms.channel import Channel, Json
 from trasgo_lib.mechanisms.coupling import Coupling, Ladder
 from trasgo_lib.mechanisms.gaussian import NAME as GAUSSIAN
@@ -33,6 +35,8 @@ from trasgo_lib.mechanisms.laplace import NAME as LAPLACE
 from trasgo_lib.mechanisms.laplace_chain import couple_laplace, search_laplace
 from trasgo_lib.mechanisms.parameters import read_epsilon, refused
 from trasgo_lib.mechanisms.registry import checked_parameters
+from trasgo_lib.mechanisms.staircase import NAME as STAIRCASE
+from trasgo_lib.mechanisms.staircase_chain import couple_staircase, search_staircase
 from trasgo_lib.noise import CHUNK_ROWS, Keystream
 
 Purpose = Literal["draw", "coarsen"]
@@ -73,6 +77,8 @@ class Family:
 FAMILIES: Mapping[str, Family] = {
     LAPLACE: Family(search_laplace, couple_laplace),
     GAUSSIAN: Family(search_gaussian, couple_gaussian),
+    STAIRCASE: Family(search_staircase, couple_staircase),
+    BINNED: Family(search_binned, couple_binned),
     BINARY_NAME: Family(
         partial(search_randomized_response, BINARY_NAME), partial(couple_randomized_response, BINARY_NAME)
     ),

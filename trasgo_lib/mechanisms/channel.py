@@ -6,7 +6,7 @@ certificate bounds and what the channel file publishes are the same numbers.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
 from typing import Protocol
@@ -119,7 +119,7 @@ class Channel(Protocol):
         """The loss event of one draw, at the claim."""
 
     @property
-    def support(self) -> range:
+    def support(self) -> Sequence[int]:
         """Output codes that can occur; every input can produce each of them."""
 
     @property
@@ -150,7 +150,7 @@ class Channel(Protocol):
         """SHA-256 over name, version, parameters and the weights, hex."""
 
     def weights(self, code: int) -> tuple[int, ...]:
-        """Weights over output codes for one input: integers >= 1 that sum to ``total``."""
+        """Weights over output codes for one input: integers that sum to ``total``, at least 1 all over ``support``."""
 
     def sample(self, codes: NDArray[np.int32], keystream: Keystream, first_row: int = 0) -> NDArray[np.int32]:
         """Draw outputs: int32[rows] -> int32[rows].

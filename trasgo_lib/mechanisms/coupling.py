@@ -29,17 +29,17 @@ class Coupling:
         top: from input codes to the states of the top level.
         steps: kernels between states; ``steps[r]`` leads from rung ``r + 1`` to rung ``r``, rungs counted from below.
         channels: per rung, from below, the channel from input codes to released codes.
-        missing: the released missing code where a state holds a value and a flag; None where states are codes.
+        codes: int32[states], the released code of every state; None where states are codes.
     """
 
     top: Kernel
     steps: tuple[Kernel, ...]
     channels: tuple[TableChannel, ...]
-    missing: int | None = None
+    codes: NDArray[np.int32] | None = None
 
     def released(self, states: NDArray[np.int32]) -> NDArray[np.int32]:
         """Codes that states stand for: int32[rows] -> int32[rows]."""
-        return states if self.missing is None else np.minimum(states, np.int32(self.missing))
+        return states if self.codes is None else self.codes[states]
 
 
 @dataclass(frozen=True, slots=True)

@@ -30,7 +30,7 @@ from trasgo_lib.mechanisms.channel import Channel, Json, Kernel
 from trasgo_lib.mechanisms.coupling import lower_claim, unreachable_step
 from trasgo_lib.mechanisms.fixed_point import CONTEXT
 from trasgo_lib.mechanisms.parameters import StoredParameters, read_epsilon, refused
-from trasgo_lib.mechanisms.rotation_chain import RotationKernel, RotationProduct, rotate
+from trasgo_lib.mechanisms.rotation_chain import RotationKernel, RotationProduct, rotate, rotation_table
 from trasgo_lib.noise import AliasTable
 
 BINARY_NAME = "randomized_response"
@@ -58,9 +58,7 @@ class RotationChannel(TableChannel):
 
     @cached_property
     def _alias(self) -> AliasTable:
-        offsets = np.full(self.inputs, self._other, dtype=np.uint64)
-        offsets[0] = self._keep
-        return AliasTable(offsets)
+        return rotation_table(self.inputs, self._other)
 
     def weights(self, code: int) -> tuple[int, ...]:
         """Weights over output codes for one input: integers >= 1 that sum to 2**64."""
@@ -121,7 +119,7 @@ def is_numeric(domain: Domain) -> bool:
     return domain.kind in _ORDERED_KINDS or domain.describe().get("ordered") is True
 
 
-def _other_weight(codes: int, level: Decimal) -> int:
+def other_weight(codes: int, level: Decimal) -> int:
     """The least weight of the other codes whose ratio to the true code's is at most ``exp(level)``."""
     odds = CONTEXT.add(CONTEXT.exp(level), Decimal(codes - 1))
     return int(CONTEXT.divide(Decimal(_WORD), odds)) + 1
@@ -149,7 +147,7 @@ def _assemble(name: str, domain: Domain, codes: int, claim: Epsilon, other: int)
 def _other_for(codes: int, claim: Epsilon) -> int | None:
     if is_beyond_words(claim):
         return None
-    other = _other_weight(codes, CONTEXT.subtract(claim.decimal, SLACK))
+    other = other_weight(codes, CONTEXT.subtract(claim.decimal, SLACK))
     return other if meets(_certificate(codes, other), claim) else None
 
 

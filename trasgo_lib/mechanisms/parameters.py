@@ -128,13 +128,13 @@ class StoredParameters:
         """
         return tuple(self._entry(key, value).decimal("entry") for value in self._list(key, empty=empty))
 
-    def integers(self, key: str, *, below: int) -> tuple[int, ...]:
-        """A required list of whole numbers from 0 to ``below - 1``, as ints or decimal text.
+    def integers(self, key: str, *, below: int, empty: bool = False) -> tuple[int, ...]:
+        """A required list of whole numbers from 0 to ``below - 1``, as ints or decimal text; see ``decimals``.
 
         Raises:
             ConfigError: absent, empty or with other entries.
         """
-        return tuple(self._entry(key, value).integer("entry", below=below) for value in self._list(key))
+        return tuple(self._entry(key, value).integer("entry", below=below) for value in self._list(key, empty=empty))
 
     def _entry(self, key: str, value: Json) -> StoredParameters:
         return StoredParameters(f"{self._where}.{key}", {"entry": value})

@@ -9,6 +9,8 @@ from typing import Any
 
 from trasgo_lib.data import Domain
 from trasgo_lib.errors import ConfigError, Reason
+from trasgo_lib.mechanisms.binned import NAME as BINNED
+from trasgo_lib.mechanisms.binned import build_binned, rebuild_binned
 from trasgo_lib.mechanisms.channel import Channel, Json
 from trasgo_lib.mechanisms.exponential import NAME as EXPONENTIAL
 from trasgo_lib.mechanisms.exponential import build_exponential, rebuild_exponential
@@ -18,6 +20,8 @@ from trasgo_lib.mechanisms.krr import BINARY_NAME, KARY_NAME, build_randomized_r
 from trasgo_lib.mechanisms.laplace import NAME as LAPLACE
 from trasgo_lib.mechanisms.laplace import build_laplace, rebuild_laplace
 from trasgo_lib.mechanisms.parameters import refused
+from trasgo_lib.mechanisms.staircase import NAME as STAIRCASE
+from trasgo_lib.mechanisms.staircase import build_staircase, rebuild_staircase
 
 PLANAR_LAPLACE = "planar_laplace"
 
@@ -104,6 +108,22 @@ MECHANISMS: Mapping[str, Mechanism] = {
         parameters=frozenset({"missing"}),
         chain=True,
     ),
+    BINNED: Mechanism(
+        name=BINNED,
+        kinds=_SCALES,
+        build=build_binned,
+        rebuild=rebuild_binned,
+        parameters=frozenset({"bins", "missing"}),
+        chain=True,
+    ),
+    STAIRCASE: Mechanism(
+        name=STAIRCASE,
+        kinds=_SCALES,
+        build=build_staircase,
+        rebuild=rebuild_staircase,
+        parameters=frozenset({"width"}),
+        chain=True,
+    ),
     PLANAR_LAPLACE: Mechanism(
         name=PLANAR_LAPLACE,
         kinds=_POINTS,
@@ -164,7 +184,8 @@ def build_channel(name: str, domain: Domain, epsilon: object = "1", **parameters
         name: a key of ``MECHANISMS``.
         domain: declared domain; public.
         epsilon: decimal text, an int or an ``Epsilon``; for points, the loss at ``radius_m``.
-        **parameters: the mechanism's own: ``delta``, ``missing``, ``fill``, ``utility``, ``radius_m``.
+        **parameters: the mechanism's own: ``delta``, ``missing``, ``fill``, ``utility``, ``bins``, ``width``,
+            ``radius_m``.
 
     Raises:
         ConfigError: unknown mechanism or parameter, a domain it does not take, or a claim it cannot realise.

@@ -37,6 +37,13 @@ def rotate(
     np.minimum(place, place - np.uint32(size), out=place)
 
 
+def rotation_table(codes: int, other: int) -> AliasTable:
+    """The table of offsets: 0 keeps the code; every other offset has weight ``other`` out of 2**64."""
+    offsets = np.full(codes, other, dtype=np.uint64)
+    offsets[0] = _WORD - (codes - 1) * other
+    return AliasTable(offsets)
+
+
 class RotationKernel(TableKernel):
     """Keep the code, or draw one of all codes afresh.
 
@@ -52,9 +59,7 @@ class RotationKernel(TableKernel):
 
     @cached_property
     def _alias(self) -> AliasTable:
-        offsets = np.full(self.inputs, self.other, dtype=np.uint64)
-        offsets[0] = self._keep
-        return AliasTable(offsets)
+        return rotation_table(self.inputs, self.other)
 
     def weights(self, code: int) -> tuple[int, ...]:
         """Weights over output codes for one input: integers >= 1 that sum to 2**64."""

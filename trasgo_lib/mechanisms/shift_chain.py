@@ -136,8 +136,16 @@ def published_difference(row: Sequence[int]) -> Decimal | None:
     Args:
         row: row 0 of the product.
     """
-    size, unit = len(row), Fraction(_WORD, sum(row))
-    smallest = min(row) * unit * Fraction(row[-1], row[0])
+    return rounded_difference(min(row) * Fraction(_WORD, sum(row)) * Fraction(row[-1], row[0]), len(row))
+
+
+def rounded_difference(smallest: Fraction, size: int) -> Decimal | None:
+    """Bound on the relative difference between exact rows and the same rows rounded to words; None without one.
+
+    Args:
+        smallest: a lower bound on every entry, in units of a word.
+        size: entries a row; the mode of a row takes what rounding leaves.
+    """
     largest, moved = Fraction(_WORD, size), _UNITS_OFF * size
     if smallest <= 2 * _UNITS_OFF or largest <= moved:
         return None
