@@ -20,7 +20,7 @@ import numpy as np
 import pytest
 
 from trasgo_lib.amounts import Epsilon
-from trasgo_lib.data import CategoryDomain, DateDomain, NumberDomain
+from trasgo_lib.data import CategoryDomain, DateDomain, NumberDomain, ProductDomain
 from trasgo_lib.errors import ConfigError, InputContractError, Reason
 from trasgo_lib.mechanisms import (
     MECHANISMS,
@@ -44,6 +44,7 @@ NUMBERS = NumberDomain(lower="0", upper="23", step="1")
 FEW = NumberDomain(lower="0", upper="3", step="1")
 DAYS = DateDomain(lower="2020-01-01", upper="2020-01-15", step="1")
 LABELS = CategoryDomain(["a", "b", "c", "d", "e"])
+GROUP = ProductDomain([("label", CategoryDomain(["x", "y", "z"]), None), ("number", NUMBERS, 2)])
 PAIR = CategoryDomain(["no", "yes"])
 
 
@@ -64,6 +65,7 @@ CASES = {
     "kary": Case("kary_randomized_response", LABELS, LABELS),
     "kary-missing": Case("kary_randomized_response", LABELS, LABELS, {"missing": True}),
     "kary-numbers": Case("kary_randomized_response", NUMBERS, FEW),
+    "group": Case("kary_randomized_response", GROUP, GROUP),
     "laplace": Case("laplace", NUMBERS, FEW),
     "laplace-dates": Case("laplace", DAYS, FEW),
     "gaussian": Case("gaussian", NUMBERS, FEW),

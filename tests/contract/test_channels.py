@@ -19,7 +19,7 @@ import numpy as np
 import pytest
 
 from trasgo_lib.budget.events import ApproximateEvent, GeoEvent, PureEvent
-from trasgo_lib.data import BoxDomain, CategoryDomain, CellsDomain, DateDomain, NumberDomain
+from trasgo_lib.data import BoxDomain, CategoryDomain, CellsDomain, DateDomain, NumberDomain, ProductDomain
 from trasgo_lib.errors import InputContractError, Reason
 from trasgo_lib.mechanisms import MECHANISMS, Channel, build_channel, chi_square, probe_codes, rebuild_channel
 from trasgo_lib.noise import Keystream
@@ -34,6 +34,7 @@ NUMBERS = NumberDomain(lower="0", upper="23", step="1")
 DAYS = DateDomain(lower="2020-01-01", upper="2020-01-15", step="1")
 LABELS = CategoryDomain(["a", "b", "c", "d", "e"])
 GRADES = CategoryDomain(["low", "middle", "high"], ordered=True)
+GROUP = ProductDomain([("label", CategoryDomain(["x", "y", "z"]), None), ("number", NUMBERS, 2)])
 PAIR = CategoryDomain(["no", "yes"])
 BOX = BoxDomain(["41.880", "-87.640", "41.885", "-87.634"], "EPSG:3435", "100")
 CELLS = CellsDomain(["8a2664c1a81ffff", "8a2664c1a88ffff", "8a2664c1a8affff", "8a2664c1a8c7fff", "8a2664c1a8d7fff"])
@@ -66,6 +67,7 @@ CASES = {
     "kary": Case("kary_randomized_response", LABELS, scored=False),
     "kary-missing": Case("kary_randomized_response", LABELS, {"missing": True}, scored=False),
     "kary-numbers": Case("kary_randomized_response", NUMBERS),
+    "group": Case("kary_randomized_response", GROUP, scored=False),
     "kary-numbers-missing": Case("kary_randomized_response", NUMBERS, {"missing": True}),
     "binned": Case("binned_randomized_response", NUMBERS, {"bins": 5}, exact_inverse=False),
     "binned-missing": Case("binned_randomized_response", NUMBERS, {"bins": 4, "missing": True}, exact_inverse=False),

@@ -22,6 +22,7 @@ from trasgo_lib.data.domain import Codes, Domain, Outside
 from trasgo_lib.data.ingest import read_source, validate_source
 from trasgo_lib.data.input_report import ColumnCounts, InputReport, UnitCounts, refused_report
 from trasgo_lib.data.number_domain import NumberDomain
+from trasgo_lib.data.product_domain import ProductDomain, ProductPart
 from trasgo_lib.data.reading import ColumnReading, CsvReading, SourceReading
 from trasgo_lib.data.source_file import source_digest
 from trasgo_lib.data.store_codes import (
@@ -57,6 +58,8 @@ __all__ = [
     "Outside",
     "PrivateCodes",
     "PrivateTable",
+    "ProductDomain",
+    "ProductPart",
     "PublicValues",
     "ReleasedCodes",
     "ReleasedTable",

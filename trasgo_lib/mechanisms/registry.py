@@ -102,7 +102,7 @@ MECHANISMS: Mapping[str, Mechanism] = {
     ),
     KARY_NAME: Mechanism(
         name=KARY_NAME,
-        kinds=_SCALES | {"category"},
+        kinds=_SCALES | {"category", "product"},
         build=partial(build_randomized_response, KARY_NAME),
         rebuild=partial(rebuild_randomized_response, KARY_NAME),
         parameters=frozenset({"missing"}),
