@@ -27,12 +27,13 @@ from trasgo_lib.mechanisms.binned import NAME as BINNED
 from trasgo_lib.mechanisms.binned import couple_binned, search_binned
 from trasgo_lib.mechanisms.channel import Channel, Json
 from trasgo_lib.mechanisms.coupling import Coupling, Ladder
+from trasgo_lib.mechanisms.flag_chain import couple_flagged, search_flagged
 from trasgo_lib.mechanisms.gaussian import NAME as GAUSSIAN
-from trasgo_lib.mechanisms.gaussian_chain import couple_gaussian, search_gaussian
+from trasgo_lib.mechanisms.gaussian_chain import couple_gaussian, gaussian_sides, search_gaussian
 from trasgo_lib.mechanisms.krr import BINARY_NAME, KARY_NAME
 from trasgo_lib.mechanisms.krr_chain import couple_randomized_response, search_randomized_response
 from trasgo_lib.mechanisms.laplace import NAME as LAPLACE
-from trasgo_lib.mechanisms.laplace_chain import couple_laplace, search_laplace
+from trasgo_lib.mechanisms.laplace_chain import couple_laplace, laplace_sides, search_laplace
 from trasgo_lib.mechanisms.parameters import read_epsilon, refused
 from trasgo_lib.mechanisms.registry import checked_parameters
 from trasgo_lib.mechanisms.staircase import NAME as STAIRCASE
@@ -75,8 +76,14 @@ class Family:
 
 
 FAMILIES: Mapping[str, Family] = {
-    LAPLACE: Family(search_laplace, couple_laplace),
-    GAUSSIAN: Family(search_gaussian, couple_gaussian),
+    LAPLACE: Family(
+        partial(search_flagged, LAPLACE, search_laplace, laplace_sides),
+        partial(couple_flagged, LAPLACE, couple_laplace, laplace_sides),
+    ),
+    GAUSSIAN: Family(
+        partial(search_flagged, GAUSSIAN, search_gaussian, gaussian_sides),
+        partial(couple_flagged, GAUSSIAN, couple_gaussian, gaussian_sides),
+    ),
     STAIRCASE: Family(search_staircase, couple_staircase),
     BINNED: Family(search_binned, couple_binned),
     BINARY_NAME: Family(

@@ -19,10 +19,11 @@ from trasgo_lib.amounts import Delta, Epsilon
 from trasgo_lib.data import Domain
 from trasgo_lib.mechanisms.base import ChannelFacts, TableChannel
 from trasgo_lib.mechanisms.calibration import ScaleSearch, build_levels, meets
-from trasgo_lib.mechanisms.certificate import has_monotone_ratios
+from trasgo_lib.mechanisms.certificate import has_monotone_ratios, log_ratio
 from trasgo_lib.mechanisms.channel import Json
 from trasgo_lib.mechanisms.coupling import Coupling, Ladder, level_facts, unreachable_step
 from trasgo_lib.mechanisms.fixed_point import BITS, symmetric_weights
+from trasgo_lib.mechanisms.flag_chain import Sides
 from trasgo_lib.mechanisms.gaussian import NAME, VERSION, build_gaussian, normal_noise, normal_shares, sigma_guess
 from trasgo_lib.mechanisms.parameters import StoredParameters, read_delta, refused
 from trasgo_lib.mechanisms.shift import ShiftChannel
@@ -185,6 +186,39 @@ def _channels(
             raise unreachable_step(NAME, claim)
         channels.append(ProductChannel(facts_of(claim, row, difference), top, kernels[:place], SmoothInverse()))
     return tuple(reversed(channels))
+
+
+def gaussian_sides(domain: Domain, parameters: Mapping[str, Json], fill: int) -> tuple[Sides, ...]:
+    """What every level proves between any two inputs, and between any input and a fill code; lowest level first.
+
+    In a totally positive product the extremes stand at the end outputs, against the end inputs.
+
+    Args:
+        domain: declared domain.
+        parameters: of the chain of numbers, as ``search_gaussian`` gives them.
+        fill: the fill code.
+
+    Raises:
+        ConfigError: a delta above 0, for which the pair of flag and value has no certificate yet.
+    """
+    stored = StoredParameters(NAME, parameters)
+    if read_delta(NAME, stored.text("delta")).units:
+        raise refused(f"{NAME} delta", "0 where a missing value is a code", "more", "Use delta 0.")
+    shifts: list[int] = normal_noise(domain.size, stored.decimal("sigma")).tolist()
+    kernels = [ShiftKernel(normal_kernel(domain.size, width)) for width in stored.decimals("widths", empty=True)]
+    end: Sequence[int] = clamped_row(shifts, 0)
+    middle: Sequence[int] = clamped_row(shifts, fill)
+    found = [_sides(end, middle)]
+    for kernel in kernels:
+        end, middle = kernel.push(end), kernel.push(middle)
+        found.append(_sides(end, middle))
+    return tuple(reversed(found))
+
+
+def _sides(end: Sequence[int], middle: Sequence[int]) -> Sides:
+    near, far = end[0], end[-1]
+    ratios = [(near, middle[0]), (near, middle[-1]), (middle[0], far), (middle[-1], far)]
+    return Sides(log_ratio(near, far), max(log_ratio(*ratio) for ratio in ratios))
 
 
 def _require_small(size: int) -> None:

@@ -15,13 +15,17 @@ from decimal import ROUND_CEILING, Context, Decimal, localcontext
 from fractions import Fraction
 from itertools import pairwise
 
+import numpy as np
+from numpy.typing import NDArray
+
 from trasgo_lib.amounts import Epsilon
 from trasgo_lib.data import Domain
 from trasgo_lib.mechanisms.calibration import build_levels, is_beyond_words, meets, refuse_claim
 from trasgo_lib.mechanisms.certificate import rounded_up
 from trasgo_lib.mechanisms.channel import Json
 from trasgo_lib.mechanisms.coupling import Coupling, Ladder, level_facts, unreachable_step
-from trasgo_lib.mechanisms.geometric_kernel import geometric_kernel, rounding_error
+from trasgo_lib.mechanisms.flag_chain import Sides
+from trasgo_lib.mechanisms.geometric_kernel import GeometricKernel, geometric_kernel, rounding_error
 from trasgo_lib.mechanisms.laplace import NAME, VERSION, geometric_inverse, geometric_noise
 from trasgo_lib.mechanisms.parameters import StoredParameters, refused
 from trasgo_lib.mechanisms.shift import ShiftChannel
@@ -117,21 +121,49 @@ def couple_laplace(domain: Domain, parameters: Mapping[str, Json]) -> Coupling:
     return _couple(domain.size, ladder, exact, parameters)
 
 
-def _couple(size: int, ladder: Ladder, exact: tuple[Decimal, ...], parameters: Mapping[str, Json]) -> Coupling:
+def laplace_sides(domain: Domain, parameters: Mapping[str, Json], fill: int) -> tuple[Sides, ...]:
+    """What every level proves between any two inputs, and between any input and a fill code; lowest level first.
+
+    Ideal weights of two inputs differ by at most ``a`` to the power of their distance, at any output.
+
+    Args:
+        domain: declared domain.
+        parameters: of the chain of numbers, as ``search_laplace`` gives them.
+        fill: the fill code.
+    """
+    exact = StoredParameters(NAME, parameters).decimals("exact")
+    steps, noises = _tables(domain.size, exact)
+    reach = domain.size - 1
+    share = Fraction(max(fill, reach - fill), reach)
+    return tuple(
+        Sides(rounding.certificate(level), rounding.certificate(rounded_up(Fraction(level) * share)))
+        for level, rounding in zip(exact, _roundings(noises[-1], steps), strict=True)
+    )
+
+
+def _tables(size: int, exact: tuple[Decimal, ...]) -> tuple[tuple[GeometricKernel, ...], list[NDArray[np.uint64]]]:
     steps = tuple(geometric_kernel(size, finer, coarser) for coarser, finer in pairwise(exact))
-    noises = [geometric_noise(size, level) for level in exact]
-    rounding = _Rounding().with_error(_known(rounding_error(noises[-1])))
+    return steps, [geometric_noise(size, level) for level in exact]
+
+
+def _roundings(top: NDArray[np.uint64], steps: tuple[GeometricKernel, ...]) -> tuple[_Rounding, ...]:
+    """What rounding has added at every rung, the lowest first."""
+    found = [_Rounding().with_error(_known(rounding_error(top)))]
+    for step in reversed(steps):
+        found.append(found[-1].with_error(_known(step.rounding_error)))
+    return tuple(reversed(found))
+
+
+def _couple(size: int, ladder: Ladder, exact: tuple[Decimal, ...], parameters: Mapping[str, Json]) -> Coupling:
+    steps, noises = _tables(size, exact)
     channels: list[ShiftChannel] = []
-    for rung in reversed(range(len(exact))):
-        difference = Decimal(0)
-        if rung < len(steps):
-            rounding = rounding.with_error(_known(steps[rung].rounding_error))
-            own = rounding.with_error(_known(rounding_error(noises[rung]))).growth
-            difference = rounded_up(own - 1)
+    for rung, rounding in enumerate(_roundings(noises[-1], steps)):
+        own = rounding.with_error(_known(rounding_error(noises[rung]))).growth
+        difference = rounded_up(own - 1) if rung < len(steps) else Decimal(0)
         certificate = rounding.certificate(exact[rung])
         facts = level_facts(NAME, VERSION, (size, size), parameters, ladder.claims[rung], certificate, difference)
         channels.append(ShiftChannel(facts, noises[rung], geometric_inverse(size, exact[rung])))
-    return Coupling(channels[0], steps, tuple(reversed(channels)))
+    return Coupling(channels[-1], steps, tuple(channels))
 
 
 def _known(error: Fraction | None) -> Fraction:

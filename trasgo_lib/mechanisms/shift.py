@@ -183,5 +183,9 @@ class ShiftChannel(TableChannel):
     def _draw(self, codes: NDArray[np.int32], words: NDArray[np.uint64], out: NDArray[np.int32]) -> None:
         self.draw_into(codes, words, out)
 
-    def _table_bytes(self) -> Iterator[bytes]:
+    def table_bytes(self) -> Iterator[bytes]:
+        """Bytes that fix every weight, little-endian words."""
         yield self.noise.weights.astype("<u8").tobytes()
+
+    def _table_bytes(self) -> Iterator[bytes]:
+        yield from self.table_bytes()

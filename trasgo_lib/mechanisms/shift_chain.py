@@ -239,7 +239,11 @@ class ProductChannel(TableChannel):
     def _draw(self, codes: NDArray[np.int32], words: NDArray[np.uint64], out: NDArray[np.int32]) -> None:
         self.draw_into(codes, words, out)
 
-    def _table_bytes(self) -> Iterator[bytes]:
+    def table_bytes(self) -> Iterator[bytes]:
+        """Bytes that fix every weight, little-endian words."""
         yield self._top.noise.weights.astype("<u8").tobytes()
         for kernel in self._kernels:
             yield kernel.noise.weights.astype("<u8").tobytes()
+
+    def _table_bytes(self) -> Iterator[bytes]:
+        yield from self.table_bytes()
