@@ -34,6 +34,8 @@ from trasgo_lib.mechanisms.shift import ShiftChannel
 from trasgo_lib.mechanisms.shift_chain import ProductChannel
 
 _WORD = 1 << 64
+_LEAST_LEFT = Decimal("1e-6")
+"""A flag that gets less than the smallest epsilon says nothing."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -175,7 +177,7 @@ def search_flagged(
     sides = fill_sides(domain, solved, place)
     with localcontext(CONTEXT):
         left = [claim.decimal - SLACK - side.fill for claim, side in zip(ladder.claims, sides, strict=True)]
-    if min(left) <= 0:
+    if min(left) < _LEAST_LEFT:
         raise refused(
             f"{name} fill",
             "a fill code that leaves part of epsilon to the missing flag",
