@@ -6,7 +6,6 @@ address of a real server, say) is left alone, except what would write private da
 
 from __future__ import annotations
 
-import logging
 import os
 from pathlib import Path
 
@@ -34,7 +33,6 @@ def prepare_prefect(home: Path) -> None:
         home: the state folder; Prefect's database lives in ``home/prefect``.
     """
     os.umask(0o077)
-    logging.getLogger("great_expectations").setLevel(logging.WARNING)
     os.environ.update(_ALWAYS)
     for name, value in _UNLESS_SET.items():
         os.environ.setdefault(name, value)

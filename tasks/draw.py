@@ -11,8 +11,10 @@ from tasks.policies import NOISE_DRAW, PURE, at_boundary
 from tasks.session import RunRef, Session, open_session
 from trasgo_lib.amounts import Epsilon
 from trasgo_lib.budget import Cost
-from trasgo_lib.data import PrivateCodes, ReleasedCodes
-from trasgo_lib.mechanisms import draw_codes
+from trasgo_lib.checks import probe_rows
+from trasgo_lib.data import PrivateCodes, ReleasedCodes, codes_digest
+from trasgo_lib.errors import BudgetError, Reason
+from trasgo_lib.mechanisms import Channel, draw_codes, probe_codes
 from trasgo_lib.records import Reservation
 
 _LOGGER = logging.getLogger("trasgo")
@@ -67,12 +69,27 @@ def draw_unit(ref: RunRef, codes: PrivateCodes, draw: Draw, purpose: str = "draw
     """
     session = open_session(ref)
     unit = session.plan.unit(draw.unit)
-    if purpose == "draw":
+    channel = unit.channel(draw.level)
+    if purpose == "probe":
+        _require_synthetic(session, channel, codes)
+    else:
         # Paid already by ``reserve``: asking again returns that entry, and makes an unpaid draw impossible.
         session.reserve([_reservation(session, draw)])
     stream = session.stream(purpose, unit.chain_digest, draw.level.text, draw.attempt, codes.digest)
     folder = session.work / purpose / f"attempt-{draw.attempt}"
-    return draw_codes(unit.channel(draw.level), codes, stream, folder, session.digest_key())
+    return draw_codes(channel, codes, stream, folder, session.digest_key())
+
+
+def _require_synthetic(session: Session, channel: Channel, codes: PrivateCodes) -> None:
+    """A probe is not charged, so it draws from the public probe codes of its channel and from nothing else."""
+    if codes.digest != codes_digest([probe_codes(channel, probe_rows(channel))], session.digest_key()):
+        raise BudgetError.of(
+            Reason.STATE_CONFLICT,
+            f"probe of {codes.unit}",
+            required="the public probe codes of its channel",
+            came="other codes, whose draw would have to be paid for",
+            fix="Nothing was drawn; report this.",
+        )
 
 
 def _reservation(session: Session, draw: Draw) -> Reservation:

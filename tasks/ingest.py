@@ -26,9 +26,10 @@ def ingest(ref: RunRef) -> PrivateTable:
 
     Raises:
         InputContractError: with the counts dropped; the full report stays in the restricted work folder.
-        ConflictError: plan or input differ from those the version was charged with.
+        ConflictError: plan or input differ from those the version was charged with, or the account counts other units.
     """
     session = open_session(ref)
+    session.require_account()
     session.begin()
     workspace = Workspace(session.work)
     try:

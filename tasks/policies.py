@@ -76,7 +76,8 @@ def at_boundary(body: Callable[P, R]) -> Callable[P, R]:
         except TrasgoError as error:
             clean: TrasgoError = error.without_counts()
         except Exception as error:  # noqa: BLE001 any foreign text could hold a cell value
-            clean = _withheld(error)
+            disk = StoreError.of_disk(error) if isinstance(error, OSError) else None
+            clean = disk or _withheld(error)
         raise clean from None
 
     return wrapped

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
+import json
 import logging
 import platform
 import subprocess
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from hashlib import sha256
 from importlib import metadata
 from pathlib import Path
 from typing import Any
@@ -22,6 +22,8 @@ from tasks.session import RunRef, Session, open_session
 from tasks.workspace import INPUT_REPORT, LOSSES, Workspace
 from trasgo_lib.budget import Cost
 from trasgo_lib.checks import CheckReport
+from trasgo_lib.errors import ConflictError, Reason
+from trasgo_lib.keys import KeyedDigest
 from trasgo_lib.loop import History, RoundEntry, Stop
 from trasgo_lib.records import Entry, State
 from trasgo_lib.release import (
@@ -65,7 +67,7 @@ class Course:
 def hold(ref: RunRef, course: Course) -> None:
     """Keep the evidence of a version whose targets are not met; nothing is published, what was drawn stays charged."""
     session = open_session(ref)
-    session.advance("drawn", course.stop.reason)
+    session.advance("drawn", course.stop.reason, **_made_with())
     _put_evidence(session, course, CheckReport(()), State.HELD)
     session.advance("held", f"targets not met: {course.stop.reason}")
     session.remove_work()
@@ -81,12 +83,12 @@ def mark_checked(ref: RunRef, course: Course, checked: Checked) -> None:
         CheckFailedError: one fault for each failed check; nothing is published.
     """
     session = open_session(ref)
-    session.advance("drawn", course.stop.reason)
+    session.advance("drawn", course.stop.reason, **_made_with())
     checked.report.require()
-    data = sha256("".join(file.sha256 for file in checked.files).encode()).hexdigest()
-    session.advance(
-        "checked", f"{len(checked.report.results)} output checks passed", data=data, commit=source_revision()
-    )
+    # keyed: should this version never be published, its draws stay private
+    digest = KeyedDigest(session.digest_key())
+    digest.update("".join(file.sha256 for file in checked.files).encode())
+    session.advance("checked", f"{len(checked.report.results)} output checks passed", data=digest.hexdigest())
 
 
 @task(name="publish", **IDEMPOTENT_IO)
@@ -108,24 +110,43 @@ def publish(ref: RunRef, rows: int, course: Course, checked: Checked) -> None:
         staged = stage_package(facts, checked.files, columns, session.work / "staged")
         _put_evidence(session, course, checked.report, State.PUBLISHED)
         publish_package(staged, session.public, prefix)
-    # A manifest that is there already was put by this very version before a crash: its name is create-once.
+    else:
+        _require_these_data(session, prefix, checked)
     session.advance("published", "manifest put", manifest_digest=session.public.digest(f"{prefix}/{MANIFEST}"))
     session.remove_work()
     _LOGGER.info("publish: %s/%s", plan.dataset, plan.version)
 
 
+def _require_these_data(session: Session, prefix: str, checked: Checked) -> None:
+    """A manifest that is there already must be the one this version put before a crash: it lists the same data files.
+
+    The package is not compared as a whole, so that a newer library can finish what an older one began.
+    """
+    listed = json.loads(session.public.get(f"{prefix}/{MANIFEST}"))["files"]
+    digests = {entry["path"]: entry["sha256"] for entry in listed}
+    for file in checked.files:
+        if digests.get(file.key) != file.sha256:
+            raise ConflictError.of(
+                Reason.ALREADY_EXISTS,
+                f"{prefix}/{MANIFEST}",
+                required="no manifest, or that of these draws",
+                came="the manifest of another release",
+                fix="A release is never overwritten: publish a new version.",
+            )
+
+
 def _facts(session: Session, rows: int, course: Course, checked: Checked) -> ReleaseFacts:
     plan = session.plan
-    marked = session.event_of(State.CHECKED)
+    made_with = session.event_of(State.DRAWN).evidence
     return ReleaseFacts(
         plan=plan,
         rows=rows,
         outcomes=unit_outcomes(plan, course.draws),
         account_to_date=_account_to_date(session),
         checks=checked.report,
-        created=marked.at,
-        library_version=trasgo_lib.__version__,
-        commit=marked.evidence["commit"],
+        created=session.event_of(State.CHECKED).at,
+        library_version=made_with["library_version"],
+        commit=made_with["commit"],
     )
 
 
@@ -184,6 +205,7 @@ def _ledger_row(entry: Entry) -> dict[str, Any]:
 
 def _provenance(session: Session) -> dict[str, Any]:
     record = session.begin()
+    made_with = session.event_of(State.DRAWN).evidence
     return {
         "config_sha256": session.ref.config_digest,
         "plan_digest": record.plan_digest,
@@ -191,12 +213,20 @@ def _provenance(session: Session) -> dict[str, Any]:
         "root_commitment": record.commitment,
         "begun": session.event_of(State.PLANNED).at,
         "actor": session.event_of(State.PLANNED).actor,
+        **{name: made_with[name] for name in ("library_version", "commit", "python", "machine")},
+        "packages": {name: made_with[name] for name in _STATED_PACKAGES},
+        "rows_per_batch": ROWS_PER_BATCH,
+    }
+
+
+def _made_with() -> dict[str, str]:
+    """What drew a version; recorded once, so that a run finished by another build still writes the same bytes."""
+    return {
         "library_version": trasgo_lib.__version__,
         "commit": source_revision(),
         "python": platform.python_version(),
         "machine": platform.machine(),
-        "packages": {name: metadata.version(name) for name in _STATED_PACKAGES},
-        "rows_per_batch": ROWS_PER_BATCH,
+        **{name: metadata.version(name) for name in _STATED_PACKAGES},
     }
 
 

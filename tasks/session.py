@@ -10,31 +10,30 @@ import os
 import shutil
 import socket
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import lru_cache
 from pathlib import Path
 
+from tasks.places import ledger_path, work_folder, wrapping_key
 from trasgo_lib.budget import Cost
 from trasgo_lib.data import source_digest
-from trasgo_lib.errors import ConflictError, Reason
+from trasgo_lib.errors import BudgetError, ConflictError, Reason, StoreError
 from trasgo_lib.keys import (
     WrappingKey,
     commitment,
     digest_key_context,
-    load_wrapping_key,
     new_secret,
     root_context,
 )
+from trasgo_lib.loop import cost_of, first_step
 from trasgo_lib.noise import Keystream
 from trasgo_lib.plan import ReleasePlan, read_plan
-from trasgo_lib.records import Event, Lease, Records, Reservation, State, VersionRecord
-from trasgo_lib.storage import ObjectStore, local_root, open_store
-
-KEY_VARIABLE = "TRASGO_WRAPPING_KEY"
-KEY_FILE_VARIABLE = "TRASGO_KEY_FILE"
+from trasgo_lib.records import Account, Event, Lease, Records, Reservation, State, VersionRecord
+from trasgo_lib.release import release_prefix
+from trasgo_lib.storage import ObjectStore, open_store
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,11 +80,16 @@ class Session:
         return self.records.version(self.plan.dataset, self.plan.version)
 
     def begin(self) -> VersionRecord:
-        """The version's record; made, with a fresh wrapped root, when there is none."""
+        """The version's record; made, with a fresh wrapped root, when there is none.
+
+        Raises:
+            ConflictError: the public root holds this version, but the ledger does not know it.
+        """
         record = self.version()
         if record is not None:
             return record
         plan = self.plan
+        self._require_unpublished()
         root = new_secret(os.urandom)
         return self.records.create_version(
             plan.dataset,
@@ -143,6 +147,16 @@ class Session:
             fix="Restore the release file, or publish a new version, charged in full.",
         )
 
+    def require_whole_ledger(self) -> None:
+        """Stop before anything else when the record does not hold together.
+
+        Raises:
+            StoreError: one fault for each hash, total or cap that does not hold.
+        """
+        report = self.records.check_chain()
+        if not report.ok:
+            raise StoreError(*report.faults)
+
     def require_account(self) -> None:
         """Stop before data is opened when the account is absent, counts other units, or cannot pay for a first round.
 
@@ -160,6 +174,24 @@ class Session:
                 required=f"unit {bound[0]} with at most {bound[1]} rows, as it was opened",
                 came=f"unit {asked[0]} with at most {asked[1]} rows",
                 fix="Correct privacy.unit, or open an account for this unit.",
+            )
+        self._require_first_round(account)
+
+    def _require_first_round(self, account: Account) -> None:
+        """A version that was charged before has paid for its first round already; ``reserve`` judges the rest."""
+        if not self.spent().is_zero:
+            return
+        plan = self.plan
+        needed = Cost.zero()
+        for name, level in first_step(plan).levels:
+            needed += cost_of(plan, plan.unit(name), level)
+        if not (account.spent + needed).fits(account.terms.cap):
+            raise BudgetError.of(
+                Reason.OVER_CAP,
+                f"account {plan.account}",
+                required=f"enough left for the first draws: {needed}",
+                came=str(account.left),
+                fix="Lower the first levels, or agree on a new account with those who protect this population.",
             )
 
     def source_digest(self) -> str:
@@ -219,6 +251,18 @@ class Session:
         """Delete every work file."""
         shutil.rmtree(self.work, ignore_errors=False) if self.work.exists() else None
 
+    def _require_unpublished(self) -> None:
+        """A ledger that was lost, replaced or is another one must not lead to a second draw of a published version."""
+        prefix = release_prefix(self.plan.dataset, self.plan.version)
+        if self.public.list(prefix):
+            raise ConflictError.of(
+                Reason.ALREADY_EXISTS,
+                f"version {prefix}",
+                required="a version that is new, or that this ledger charged for",
+                came="published files that this ledger does not know",
+                fix="Restore the ledger it was published from, or publish a new version, charged in full.",
+            )
+
     def _root(self, record: VersionRecord) -> bytes:
         where = f"root of {record.dataset}/{record.version}"
         try:
@@ -277,39 +321,12 @@ def open_session(ref: RunRef) -> Session:
             fix="Start the run again.",
         )
     restricted = open_store(plan.restricted_root, private=True, sleep=time.sleep)
-    folder = local_root(plan.restricted_root)
-    state = Path(ref.home) if folder is None else folder / ".trasgo"
     return Session(
         ref=ref,
         plan=plan,
-        records=Records.open(ledger_url(plan)),
+        records=Records.open(ledger_path(plan)),
         public=open_store(plan.public_root, sleep=time.sleep),
         restricted=restricted,
-        work=state / "work" / plan.dataset / plan.version,
+        work=work_folder(plan, Path(ref.home)),
         wrapping_key=wrapping_key(plan, Path(ref.home)),
     )
-
-
-def ledger_url(plan: ReleasePlan) -> str | Path:
-    """Where the ledger of a plan is: as declared, else in the restricted root."""
-    if plan.config.ledger is not None:
-        return plan.config.ledger.url
-    folder = local_root(plan.restricted_root)
-    return (folder or Path()) / ".trasgo" / "ledger.db"
-
-
-def wrapping_key(plan: ReleasePlan, home: Path, environ: Callable[[str], str | None] = os.environ.get) -> WrappingKey:
-    """The wrapping key: as the release file says, else from the environment, else ``wrapping.key`` in the state folder.
-
-    Raises:
-        ConfigError: there is none, or it is not usable.
-    """
-    keys = plan.config.keys
-    if keys is not None and keys.env is not None:
-        return load_wrapping_key(None, environ(keys.env))
-    if keys is not None and keys.file is not None:
-        return load_wrapping_key((plan.config_path.parent / keys.file).resolve(), None)
-    text, file = environ(KEY_VARIABLE), environ(KEY_FILE_VARIABLE)
-    if text is not None or file is not None:
-        return load_wrapping_key(None if file is None else Path(file), text)
-    return load_wrapping_key(home / "wrapping.key", None)

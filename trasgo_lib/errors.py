@@ -7,9 +7,16 @@ them before an error crosses into the orchestrator, which stores what it sees.
 
 from __future__ import annotations
 
+import errno
+import os
 from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import ClassVar, Self
+
+_DISK_TROUBLE = frozenset(
+    {errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EACCES, errno.EPERM, errno.EIO, errno.EFBIG, errno.EMFILE}
+)
+"""System errors that the operator can mend and that say nothing about the data."""
 
 
 class Reason(StrEnum):
@@ -68,6 +75,7 @@ class Reason(StrEnum):
     DATABASE_UNREACHABLE = "database_unreachable"
     CHAIN_BROKEN = "chain_broken"
     LOCKED = "locked"
+    INTERRUPTED = "interrupted"
     INTERNAL = "internal"
 
 
@@ -189,6 +197,22 @@ class StoreError(TrasgoError):
     """The object store or the database cannot be reached or refuses."""
 
     exit_code = 10
+
+    @classmethod
+    def of_disk(cls, error: OSError) -> Self | None:
+        """The error for a disk that is full, read-only, forbidden or broken; None for any other trouble.
+
+        Only the number of the system's error is read: its text could name a private file.
+        """
+        if error.errno not in _DISK_TROUBLE:
+            return None
+        return cls.of(
+            Reason.STORE_UNREACHABLE,
+            "a disk this run writes to",
+            required="room and leave to write",
+            came=os.strerror(error.errno),
+            fix="Make room or correct the permissions, then run again; no draw is paid twice.",
+        )
 
 
 class InterruptedRunError(TrasgoError):

@@ -5,7 +5,9 @@ from __future__ import annotations
 import json
 import logging
 import os
+import signal
 import sys
+import threading
 import time
 import traceback
 from collections.abc import Iterator, Mapping
@@ -14,14 +16,14 @@ from pathlib import Path
 
 import typer
 from rich.console import Console
-from rich.markup import escape
+from rich.text import Text
 
-from trasgo_lib.errors import Fault, InterruptedRunError, TrasgoError
+from trasgo_lib.errors import Fault, InterruptedRunError, Reason, StoreError, TrasgoError
 
-out = Console(highlight=False, soft_wrap=True)
-"""Standard output: results."""
+out = Console(highlight=False, soft_wrap=True, markup=False, emoji=False)
+"""Standard output: results. Names are the user's: brackets and colons in them are text, never markup."""
 
-err = Console(stderr=True, highlight=False, soft_wrap=True)
+err = Console(stderr=True, highlight=False, soft_wrap=True, markup=False, emoji=False)
 """Standard error: progress and faults."""
 
 
@@ -47,7 +49,7 @@ class _ProgressLines(logging.Handler):
     def emit(self, record: logging.LogRecord) -> None:
         """Print one record."""
         moment = time.strftime("%H:%M:%S", time.localtime(record.created))
-        err.print(f"[dim]{moment}[/dim] {escape(record.getMessage())}", soft_wrap=True)
+        err.print(Text.assemble((moment, "dim"), f" {record.getMessage()}"), soft_wrap=True)
 
 
 @contextmanager
@@ -68,18 +70,39 @@ def progress(quiet: bool) -> Iterator[None]:
 def guarded(as_json: bool = False) -> Iterator[None]:
     """Turn every error into clean text and its exit code; never a traceback with values in it."""
     try:
-        yield
+        with _stopped_by_sigterm():
+            yield
     except TrasgoError as error:
         _show(error, as_json)
         raise typer.Exit(error.exit_code) from None
     except KeyboardInterrupt:
-        err.print("Interrupted. Nothing is lost: run the same command again to go on; no draw is paid twice.")
+        _show(_interrupted(), as_json)
         raise typer.Exit(InterruptedRunError.exit_code) from None
     except (typer.Exit, typer.Abort):
         raise
     except Exception as error:  # noqa: BLE001 the last boundary: its text could hold a cell value, so it is not shown
-        _show_unexpected(error)
-        raise typer.Exit(TrasgoError.exit_code) from None
+        disk = StoreError.of_disk(error) if isinstance(error, OSError) else None
+        _show(disk or _unexpected(error), as_json)
+        if disk is None:
+            _show_frames(error)
+        raise typer.Exit((disk or TrasgoError).exit_code) from None
+
+
+@contextmanager
+def _stopped_by_sigterm() -> Iterator[None]:
+    """Let a scheduler's SIGTERM end a command as Ctrl-C does, with its exit code and its lease given back."""
+
+    def interrupt(_number: int, _frame: object) -> None:
+        raise KeyboardInterrupt
+
+    if threading.current_thread() is not threading.main_thread():  # only there may a handler be set
+        yield
+        return
+    before = signal.signal(signal.SIGTERM, interrupt)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, before)
 
 
 def _show(error: TrasgoError, as_json: bool) -> None:
@@ -88,10 +111,10 @@ def _show(error: TrasgoError, as_json: bool) -> None:
             {"error": type(error).__name__, "exit_code": error.exit_code, "faults": [_row(f) for f in error.faults]}
         )
         return
-    title = type(error).__name__.removesuffix("Error")
-    err.print(f"[bold red]{title}[/] (exit {error.exit_code})", markup=True)
+    title = "Unexpected" if type(error) is TrasgoError else type(error).__name__.removesuffix("Error")
+    err.print(Text.assemble((title, "bold red"), f" (exit {error.exit_code})"))
     for fault in error.faults:
-        err.print(str(fault), markup=False)
+        err.print(str(fault))
 
 
 def _row(fault: Fault) -> dict[str, object]:
@@ -107,10 +130,26 @@ def _row(fault: Fault) -> dict[str, object]:
     }
 
 
-def _show_unexpected(error: Exception) -> None:
-    frames = traceback.extract_tb(error.__traceback__)
-    err.print(
-        f"[bold red]Unexpected {type(error).__name__}[/] (exit 1); its text is withheld, since it could hold a value."
+def _interrupted() -> InterruptedRunError:
+    return InterruptedRunError.of(
+        Reason.INTERRUPTED,
+        "this run",
+        required="a run that goes on to its end",
+        came="an interruption",
+        fix="Nothing is lost: run the same command again to go on; no draw is paid twice.",
     )
-    for frame in frames[-8:]:
-        err.print(f"  {Path(frame.filename).name}:{frame.lineno} {frame.name}", markup=False)
+
+
+def _unexpected(error: Exception) -> TrasgoError:
+    return TrasgoError.of(
+        Reason.INTERNAL,
+        "the command",
+        required="no unexpected error",
+        came=f"a {type(error).__name__}; its text is withheld, since it could hold a value",
+        fix="Report the place; run again to resume.",
+    )
+
+
+def _show_frames(error: Exception) -> None:
+    for frame in traceback.extract_tb(error.__traceback__)[-8:]:
+        err.print(f"  {Path(frame.filename).name}:{frame.lineno} {frame.name}")

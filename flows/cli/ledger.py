@@ -39,7 +39,8 @@ def open_account(
 ) -> None:
     """Open the account a release file names: caps, population and unit are fixed for good."""
     with guarded():
-        from tasks.session import now, wrapping_key
+        from tasks.places import wrapping_key
+        from tasks.session import now
         from trasgo_lib.budget import Cost
         from trasgo_lib.keys import digest_key_context, new_secret
         from trasgo_lib.records import AccountTerms
@@ -157,9 +158,9 @@ def _print_account(account: Account) -> None:
 
 
 def _open(config: Path, *, create: bool) -> tuple[ReleasePlan, Records]:
-    from tasks.session import ledger_url
+    from tasks.places import ledger_path
     from trasgo_lib.plan import read_plan
     from trasgo_lib.records import Records
 
     _, plan = read_plan(config)
-    return plan, Records.open(ledger_url(plan), create=create)
+    return plan, Records.open(ledger_path(plan), create=create)

@@ -46,6 +46,7 @@ def _run(config: Path, as_json: bool, quiet: bool, *, may_start: bool) -> None:
     session = open_session(ref)
     if not may_start and session.version() is None:
         raise _nothing_to_resume(session)
+    session.require_whole_ledger()
     session.require_account()
     is_over = finished(session) is not None
     if not is_over:
@@ -74,13 +75,15 @@ def _execute(ref: RunRef, session: Session) -> None:
     import logging
 
     logging.getLogger("trasgo").info("starting the orchestrator (about 10 s; 25 s the first time)")
+    from flows.orphans import children_end_with_this_process
     from flows.release import release
     from tasks.workspace import Workspace
 
     workspace = Workspace(session.work)
     workspace.clear_faults()
     try:
-        release(ref)
+        with children_end_with_this_process():
+            release(ref)
     except InputContractError:
         counted = workspace.read_faults()
         if counted is None:

@@ -70,7 +70,8 @@ def read_csv_batches(path: DataSource, schema: pa.Schema) -> Iterator[pa.RecordB
         column_types=types, null_values=[""], strings_can_be_null=True, quoted_strings_can_be_null=False
     )
     reading = pacsv.ReadOptions(block_size=_BLOCK_BYTES)
-    parsing = pacsv.ParseOptions(newlines_in_values=True)
+    # in a file of one column a blank line is a null
+    parsing = pacsv.ParseOptions(newlines_in_values=True, ignore_empty_lines=len(schema) > 1)
     with pacsv.open_csv(path, read_options=reading, parse_options=parsing, convert_options=convert) as reader:
         if reader.schema.names != schema.names:
             raise pa.ArrowInvalid("the CSV header differs from the declared columns")
@@ -105,4 +106,9 @@ def _same(ours: pa.Array, theirs: pa.Array) -> bool:
     if ours.equals(theirs):
         return True
     # NaN differs from itself; in a public column from a Parquet source it must still count as the same
-    return pa.types.is_float64(ours.type) and bool(ours.view(pa.int64()).equals(theirs.view(pa.int64())))
+    bits = _BITS.get(ours.type)
+    return bits is not None and bool(ours.view(bits).equals(theirs.view(bits)))
+
+
+_BITS = {pa.float32(): pa.int32(), pa.float64(): pa.int64()}
+"""Integer type of the same width, by float type."""

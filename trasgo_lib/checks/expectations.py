@@ -8,6 +8,7 @@ written to a disk and nothing leaves the machine.
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
@@ -88,6 +89,8 @@ def ephemeral_context() -> EphemeralDataContext:
     import great_expectations
     from great_expectations.data_context.types.base import ProgressBarsConfig
 
+    # this module sets its own level to INFO at import, to announce a folder that is of no use here
+    logging.getLogger(ProgressBarsConfig.__module__).setLevel(logging.WARNING)
     context = great_expectations.get_context(mode="ephemeral")
     context.variables.progress_bars = ProgressBarsConfig(globally=False)
     context.variables.config.analytics_enabled = False

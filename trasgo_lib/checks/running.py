@@ -123,6 +123,10 @@ class GridCheck:
         )
 
 
+_SHARE_IS_TELLING_FROM_ROWS = 100
+"""Fewer released values say nothing about a share; a tiny file must not fail by chance after it was charged."""
+
+
 class ShareCheck:
     """The share of released values at the two bounds: too large where noise is as wide as the range."""
 
@@ -151,7 +155,7 @@ class ShareCheck:
         return CheckResult(
             name="share_at_bounds",
             column=self._column.name,
-            passed=self._readable and share <= self._limit,
+            passed=self._readable and (share <= self._limit or self._values < _SHARE_IS_TELLING_FROM_ROWS),
             observed=seen if self._readable else "column absent or of another type",
             limit=f"a share of at most {self._limit}",
         )

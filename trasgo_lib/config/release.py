@@ -16,6 +16,7 @@ from trasgo_lib.config.shape import (
     GeoText,
     Many,
     Model,
+    PlaceText,
     RatioText,
     ShareText,
     Slug,
@@ -77,8 +78,13 @@ class CsvOptions(Model):
         if self.thousands is not None and (self.thousands == self.decimal or self.thousands.isalnum()):
             required = "a thousands mark that differs from the decimal mark and is no digit or letter"
             raise shape_error(required, repr(self.thousands), "Correct one of them.", at=("thousands",))
-        if self.delimiter in (self.quote, "\n", "\r", "\ufeff"):
-            required = "a delimiter that is neither the quotation mark nor an end of line"
+        for key, mark in (("delimiter", self.delimiter), ("quote", self.quote)):
+            # the parser takes one byte, so marks beyond ASCII cannot be served
+            if mark is not None and (not mark.isascii() or mark in "\0\n\r"):
+                required = "an ASCII character that is no end of line"
+                raise shape_error(required, repr(mark), "Write the file with another mark.", at=(key,))
+        if self.delimiter == self.quote:
+            required = "a delimiter that is not the quotation mark"
             raise shape_error(required, repr(self.delimiter), "Correct one of them.", at=("delimiter",))
         if self.delimiter == self.decimal:
             required = "a delimiter that differs from the decimal mark"
@@ -89,7 +95,9 @@ class CsvOptions(Model):
 class Source(Model):
     """The file that holds the raw rows."""
 
-    path: Text = Field(description="source file; relative paths start at the release file", examples=["cps1988.csv"])
+    path: PlaceText = Field(
+        description="source file; relative paths start at the release file", examples=["cps1988.csv"]
+    )
     format: Literal["csv", "parquet"] = Field(description="csv or parquet", examples=["csv"])
     csv: CsvOptions = Field(
         default_factory=CsvOptions, description="how the CSV file is written", examples=[{"delimiter": ";"}]
@@ -181,13 +189,13 @@ class Checks(Model):
 class Publish(Model):
     """Where the release goes."""
 
-    store: Text | None = Field(
+    store: PlaceText | None = Field(
         default=None, description="folder or URI that holds public/ and restricted/", examples=["../../releases"]
     )
-    public: Text | None = Field(
+    public: PlaceText | None = Field(
         default=None, description="URI of the public root, instead of store", examples=["s3://open-data/micro"]
     )
-    restricted: Text | None = Field(
+    restricted: PlaceText | None = Field(
         default=None, description="URI of the restricted root, instead of store", examples=["/srv/restricted"]
     )
     formats: Many[Literal["parquet", "csv"]] = Field(
@@ -218,10 +226,10 @@ class Publish(Model):
 class Keys(Model):
     """Where the wrapping key comes from; never the key itself."""
 
-    file: Text | None = Field(
+    file: PlaceText | None = Field(
         default=None, repr=False, description="key file, mode 0600", examples=["../../.trasgo/wrapping.key"]
     )
-    env: Text | None = Field(
+    env: PlaceText | None = Field(
         default=None, repr=False, description="environment variable that holds the key", examples=["TRASGO_KEY"]
     )
 
@@ -236,7 +244,7 @@ class Keys(Model):
 class LedgerSpec(Model):
     """The database of accounts and releases."""
 
-    url: Text = Field(
+    url: PlaceText = Field(
         repr=False, description="SQLAlchemy URL of the database", examples=["sqlite:////srv/trasgo/ledger.db"]
     )
 

@@ -30,6 +30,9 @@ _VERSION = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,62}")
 _LONGEST_NAME = 64
 """Characters of a column name; names end up in file names, whose usual limit is 255 bytes."""
 
+_LONGEST_PLACE = 1024
+"""Characters of a path, URI or variable name; what is longer, or not printable, no system opens."""
+
 
 class Model(BaseModel):
     """Base of every model: frozen, no unknown keys, no silent conversion between text, numbers and Booleans."""
@@ -123,6 +126,13 @@ def _nonempty(text: str) -> str:
     return text
 
 
+def _place(text: str) -> str:
+    if not _nonempty(text).isprintable() or len(text) > _LONGEST_PLACE:
+        required = f"at most {_LONGEST_PLACE} printable characters"
+        raise shape_error(required, repr(text[:_LONGEST_NAME]), "Correct the place.")
+    return text
+
+
 def at_least(count: int, what: str) -> AfterValidator:
     """A check that a list has so many entries; made after its entries were, so that their faults are not hidden."""
 
@@ -145,6 +155,7 @@ Many = Annotated[tuple[T, ...], Strict(False)]
 """A list in the file; kept as a tuple."""
 
 Text = Annotated[str, AfterValidator(_nonempty)]
+PlaceText = Annotated[str, AfterValidator(_place)]
 DecimalText = Annotated[str, AfterValidator(_decimal)]
 PositiveText = Annotated[str, AfterValidator(_decimal), AfterValidator(_above("0"))]
 ShareText = Annotated[str, AfterValidator(_decimal), AfterValidator(_above("0", "1"))]

@@ -64,7 +64,10 @@ class CellsDomain:
 
     @property
     def distance_m(self) -> NDArray[np.float64]:
-        """Great-circle distances in metres between cell centres: float64[size, size], alike on every machine."""
+        """Great-circle distances in metres between cell centres: float64[size, size], alike on every machine.
+
+        The centres are the published ones, with 7 decimals: up to 1 cm from those of H3, which the finest cells feel.
+        """
         vectors = self._vectors()
         table = np.empty((self.size, self.size), dtype=np.float64)
         block = max(1, _PAIRS_AT_ONCE // self.size)

@@ -39,6 +39,9 @@ _REQUIRED = {
     "category": "labels as text or whole numbers",
 }
 
+_FIRST_YEAR, _LAST_YEAR = 1, 9999
+"""Years that ISO 8601 writes with four digits, and that every reader of the published CSV file takes."""
+
 
 class ColumnEncoder:
     """Turns a noised column into codes, batch by batch.
@@ -159,6 +162,7 @@ class PublicColumn:
         self.chunks: list[pa.Array] = []
         self._types = types
         self._wrong = 0
+        self._out_of_calendar = 0
         self._missing = 0
 
     def add(self, batch: Batch) -> None:
@@ -167,23 +171,18 @@ class PublicColumn:
         if not _can_be_public(values.type):
             self._wrong += len(values)
             return
+        self._out_of_calendar += _out_of_calendar(values)
         self._missing += values.null_count
         self.chunks.append(values.cast(pa.large_string()) if is_text(values.type) else values)
 
     def faults(self) -> list[Fault]:
         """What is wrong with the column, with counts."""
-        if not self._wrong:
-            return []
-        return [
-            Fault(
-                reason=Reason.WRONG_TYPE,
-                where=self.column.name,
-                required="text, numbers, Booleans, dates or timestamps in a public column",
-                came=f"a {self._types}",
-                fix="Convert the column, or declare role: drop.",
-                rows=self._wrong,
-            )
-        ]
+        found = []
+        if self._wrong:
+            found.append(_not_public(self.column.name, self._types, self._wrong))
+        if self._out_of_calendar:
+            found.append(_not_in_calendar(self.column.name, self._out_of_calendar))
+        return found
 
     def counts(self) -> ColumnCounts:
         """How many values were missing."""
@@ -208,15 +207,50 @@ def _only(values: Any, usable: NDArray[np.bool_]) -> Any:
 
 
 def _can_be_public(kind: pa.DataType) -> bool:
+    """Whether a value of this type comes back from a CSV file as it was: what fails this would fail after a charge."""
     return (
         is_text(kind)
         or pa.types.is_integer(kind)
-        or pa.types.is_floating(kind)
+        or pa.types.is_float32(kind)
+        or pa.types.is_float64(kind)
         or pa.types.is_boolean(kind)
-        or pa.types.is_decimal(kind)
+        or pa.types.is_decimal128(kind)
         or pa.types.is_date(kind)
         or pa.types.is_timestamp(kind)
         or pa.types.is_null(kind)
+    )
+
+
+def _out_of_calendar(values: pa.Array) -> int:
+    """How many dates have no year of four digits, which a CSV reader would not take back."""
+    kind = values.type
+    if not (pa.types.is_date(kind) or pa.types.is_timestamp(kind)):
+        return 0
+    plain_times = values.cast(pa.timestamp(kind.unit)) if pa.types.is_timestamp(kind) else values
+    years = pc.year(plain_times)
+    outside = pc.or_(pc.less(years, _FIRST_YEAR), pc.greater(years, _LAST_YEAR))
+    return int(pc.sum(outside).as_py() or 0)
+
+
+def _not_public(name: str, types: str, rows: int) -> Fault:
+    return Fault(
+        reason=Reason.WRONG_TYPE,
+        where=name,
+        required="text, numbers (no half floats or 256-bit decimals), Booleans, dates or timestamps as public values",
+        came=f"a {types}",
+        fix="Convert the column, or declare role: drop.",
+        rows=rows,
+    )
+
+
+def _not_in_calendar(name: str, rows: int) -> Fault:
+    return Fault(
+        reason=Reason.OUT_OF_DOMAIN,
+        where=name,
+        required=f"dates of the years {_FIRST_YEAR} to {_LAST_YEAR} in a public column",
+        came="others",
+        fix="Correct the data, convert the column to text, or declare role: drop.",
+        rows=rows,
     )
 
 

@@ -12,7 +12,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 CONTEXT = Context(prec=100)
-"""Seeds carry 100 digits, more than the 256 bits kept after them."""
+"""Seeds carry 100 digits, more than the 256 bits kept after them. Every operation names this context: operators would
+take the caller's, and with it other weights."""
 
 BITS = 256
 """Bits after the point: a million truncations stay 170 bits below the last bit of a weight."""
@@ -94,7 +95,7 @@ def _seeds(rate: Decimal, digits: list[int]) -> NDArray[np.uint64]:
     """``exp(-rate * digit)`` for the digits that occur; the entry of digit 0 is never used."""
     seeds = np.zeros(2**_DIGIT_BITS, dtype=np.uint64)
     for digit in digits:
-        power = CONTEXT.exp(CONTEXT.multiply(-rate, Decimal(digit)))
+        power = CONTEXT.exp(CONTEXT.multiply(rate, Decimal(-digit)))
         seeds[digit] = min(int(CONTEXT.multiply(power, Decimal(1 << _WORD_BITS))), 2**_WORD_BITS - 1)
     return seeds
 

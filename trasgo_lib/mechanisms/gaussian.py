@@ -39,7 +39,7 @@ from trasgo_lib.mechanisms.channel import Channel, Json, Kernel
 from trasgo_lib.mechanisms.fixed_point import BITS, CONTEXT, symmetric_weights, to_fixed
 from trasgo_lib.mechanisms.missing import rebuild_flag, with_flag
 from trasgo_lib.mechanisms.parameters import StoredParameters, read_delta, read_epsilon, refused
-from trasgo_lib.mechanisms.shift import ShiftChannel
+from trasgo_lib.mechanisms.shift import ShiftChannel, ShiftNoise
 from trasgo_lib.mechanisms.smooth_inverse import SmoothInverse
 
 NAME = "gaussian"
@@ -58,7 +58,7 @@ def _series_sum(sigma: Decimal) -> Decimal:
     """The sum of ``exp(-z**2 / (2 sigma**2))`` over all whole numbers z, to 95 digits."""
     square = CONTEXT.multiply(sigma, sigma)
     if sigma < _FEW_CODES:
-        scale, front = CONTEXT.divide(Decimal(-1), 2 * square), Decimal(1)
+        scale, front = CONTEXT.divide(Decimal("-0.5"), square), Decimal(1)
     else:  # Poisson summation
         scale = CONTEXT.multiply(CONTEXT.multiply(_PI, _PI), CONTEXT.multiply(Decimal(-2), square))
         front = CONTEXT.multiply(sigma, CONTEXT.sqrt(CONTEXT.multiply(Decimal(2), _PI)))
@@ -153,7 +153,8 @@ def _assemble(size: int, claim: Epsilon, delta: Delta, sigma: Decimal) -> ShiftC
         event=loss_event(claim, delta),
         parameters={"epsilon": claim.text, "delta": delta.text, "sigma": f"{sigma:f}", "codes": size},
     )
-    channel = ShiftChannel(facts, noise, SmoothInverse(), lambda claim: _coarsen(channel, claim))
+    table = ShiftNoise(noise)
+    channel = ShiftChannel(facts, table, SmoothInverse(table), lambda claim: _coarsen(channel, claim))
     return channel
 
 

@@ -26,7 +26,7 @@ from trasgo_lib.mechanisms.fixed_point import BITS, symmetric_weights
 from trasgo_lib.mechanisms.flag_chain import Sides
 from trasgo_lib.mechanisms.gaussian import NAME, VERSION, build_gaussian, normal_noise, normal_shares, sigma_guess
 from trasgo_lib.mechanisms.parameters import StoredParameters, read_delta, refused
-from trasgo_lib.mechanisms.shift import ShiftChannel
+from trasgo_lib.mechanisms.shift import ShiftChannel, ShiftNoise
 from trasgo_lib.mechanisms.shift_chain import (
     ProductChannel,
     ShiftKernel,
@@ -177,14 +177,15 @@ def _channels(
 
     shifts: list[int] = noise.tolist()
     row: Sequence[int] = clamped_row(shifts, 0)
-    top = ShiftChannel(facts_of(ladder.top, row, Decimal(0)), noise, SmoothInverse())
+    table = ShiftNoise(noise)
+    top = ShiftChannel(facts_of(ladder.top, row, Decimal(0)), table, SmoothInverse(table))
     channels: list[TableChannel] = [top]
     for place, claim in enumerate(ladder.falling, start=1):
         row = kernels[place - 1].push(row)
         difference = published_difference(row)
         if difference is None:
             raise unreachable_step(NAME, claim)
-        channels.append(ProductChannel(facts_of(claim, row, difference), top, kernels[:place], SmoothInverse()))
+        channels.append(ProductChannel(facts_of(claim, row, difference), top, kernels[:place], SmoothInverse))
     return tuple(reversed(channels))
 
 

@@ -33,7 +33,7 @@ from trasgo_lib.mechanisms.fixed_point import BITS, CONTEXT, symmetric_weights, 
 from trasgo_lib.mechanisms.geometric_kernel import geometric_kernel
 from trasgo_lib.mechanisms.missing import rebuild_flag, with_flag
 from trasgo_lib.mechanisms.parameters import StoredParameters, read_epsilon
-from trasgo_lib.mechanisms.shift import Linear, ShiftChannel
+from trasgo_lib.mechanisms.shift import ShiftChannel, ShiftNoise
 
 NAME = "laplace"
 VERSION = 1
@@ -47,9 +47,9 @@ def geometric_noise(size: int, epsilon: Decimal) -> NDArray[np.uint64]:
         epsilon: the level over the whole domain, exact.
     """
     reach = size - 1
-    decay = CONTEXT.exp(CONTEXT.divide(-epsilon, Decimal(reach)))
+    decay = CONTEXT.exp(CONTEXT.divide(epsilon, Decimal(-reach)))
     centre = CONTEXT.divide(CONTEXT.subtract(Decimal(1), decay), CONTEXT.add(Decimal(1), decay))
-    tail = CONTEXT.divide(CONTEXT.exp(-epsilon), CONTEXT.add(Decimal(1), decay))
+    tail = CONTEXT.divide(CONTEXT.exp(CONTEXT.minus(epsilon)), CONTEXT.add(Decimal(1), decay))
     factor, share = to_fixed(decay), to_fixed(centre)
     shares = [share]
     for _ in range(1, reach):
@@ -63,21 +63,23 @@ class GeometricInverse:
     """Closed-form inverse of clamped geometric noise.
 
     Args:
+        size: number of codes.
         decay: a, the ratio of neighbouring weights.
+        complement: 1 - a, kept apart because the difference of two floats would lose its digits on large domains.
     """
 
+    size: int
     decay: float
     complement: float
-    """1 - a, kept apart because the difference of two floats would lose its digits on large domains."""
 
-    def scores(self, noise: Linear) -> tuple[NDArray[np.float64] | None, float]:
+    def scores(self) -> tuple[NDArray[np.float64], float]:
         """The unbiased decoder moves the two end codes only: -a/(1-a) and N + a/(1-a)."""
-        scores = np.arange(noise.size, dtype=np.float64)
+        scores = np.arange(self.size, dtype=np.float64)
         scores[0] = -self.decay / self.complement
-        scores[-1] = noise.reach + self.decay / self.complement
+        scores[-1] += self.decay / self.complement
         return scores, 0.0
 
-    def frequencies(self, noise: Linear, histogram: NDArray[np.float64]) -> NDArray[np.float64]:
+    def frequencies(self, histogram: NDArray[np.float64]) -> NDArray[np.float64]:
         """Unbiased in linear time: with the end outputs scaled by 1-a the rows are ``a**|i-y|`` up to a constant.
 
         Its inverse is the tridiagonal matrix of Kac, Murdock and Szegő. Written as second differences, so that no
@@ -87,7 +89,7 @@ class GeometricInverse:
         scaled[[0, -1]] *= self.complement
         a, b = self.decay, self.complement
         inner = scaled.copy()
-        if noise.size > 2:
+        if self.size > 2:
             inner[1:-1] = b * b * scaled[1:-1] + a * (2 * scaled[1:-1] - scaled[:-2] - scaled[2:])
         inner[0] = scaled[0] - a * scaled[1]
         inner[-1] = scaled[-1] - a * scaled[-2]
@@ -96,8 +98,8 @@ class GeometricInverse:
 
 def geometric_inverse(size: int, epsilon: Decimal) -> GeometricInverse:
     """The inverse of the noise of one exact level."""
-    decay = CONTEXT.exp(CONTEXT.divide(-epsilon, Decimal(size - 1)))
-    return GeometricInverse(float(decay), float(CONTEXT.subtract(Decimal(1), decay)))
+    decay = CONTEXT.exp(CONTEXT.divide(epsilon, Decimal(1 - size)))
+    return GeometricInverse(size, float(decay), float(CONTEXT.subtract(Decimal(1), decay)))
 
 
 def _certificate(noise: NDArray[np.uint64]) -> Decimal:
@@ -115,7 +117,7 @@ def _assemble(size: int, claim: Epsilon, level: Decimal, noise: NDArray[np.uint6
         event=loss_event(claim),
         parameters={"epsilon": claim.text, "level": f"{level:f}", "codes": size},
     )
-    return ShiftChannel(facts, noise, geometric_inverse(size, level), partial(_coarsen, size, level))
+    return ShiftChannel(facts, ShiftNoise(noise), geometric_inverse(size, level), partial(_coarsen, size, level))
 
 
 def _coarsen(size: int, finer: Decimal, claim: Epsilon) -> Kernel:

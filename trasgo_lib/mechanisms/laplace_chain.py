@@ -28,7 +28,7 @@ from trasgo_lib.mechanisms.flag_chain import Sides
 from trasgo_lib.mechanisms.geometric_kernel import GeometricKernel, geometric_kernel, rounding_error
 from trasgo_lib.mechanisms.laplace import NAME, VERSION, geometric_inverse, geometric_noise
 from trasgo_lib.mechanisms.parameters import StoredParameters, refused
-from trasgo_lib.mechanisms.shift import ShiftChannel
+from trasgo_lib.mechanisms.shift import ShiftChannel, ShiftNoise
 
 
 @dataclass(frozen=True, slots=True)
@@ -162,7 +162,7 @@ def _couple(size: int, ladder: Ladder, exact: tuple[Decimal, ...], parameters: M
         difference = rounded_up(own - 1) if rung < len(steps) else Decimal(0)
         certificate = rounding.certificate(exact[rung])
         facts = level_facts(NAME, VERSION, (size, size), parameters, ladder.claims[rung], certificate, difference)
-        channels.append(ShiftChannel(facts, noises[rung], geometric_inverse(size, exact[rung])))
+        channels.append(ShiftChannel(facts, ShiftNoise(noises[rung]), geometric_inverse(size, exact[rung])))
     return Coupling(channels[-1], steps, tuple(channels))
 
 

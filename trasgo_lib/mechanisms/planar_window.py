@@ -102,7 +102,9 @@ class PlanarWindow:
     @cached_property
     def _decays(self) -> tuple[Decimal, ...]:
         """exp(-theta * |o|) for each squared length; libmpdec rounds square root and exponential correctly."""
-        return tuple(EXACT.exp(-EXACT.multiply(self.decay, EXACT.sqrt(Decimal(norm)))) for norm in self.norms.tolist())
+        # copy_negate: the operator would round to the digits of the caller's context, which the certificate cannot see
+        lengths = (EXACT.multiply(self.decay, EXACT.sqrt(Decimal(norm))) for norm in self.norms.tolist())
+        return tuple(EXACT.exp(length.copy_negate()) for length in lengths)
 
     @cached_property
     def constant(self) -> Decimal:

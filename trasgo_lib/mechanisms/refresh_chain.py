@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 from trasgo_lib.mechanisms.base import ChannelFacts, TableChannel, TableKernel
 from trasgo_lib.mechanisms.certificate import log_ratio, shift_extremes
 from trasgo_lib.mechanisms.fixed_point import CONTEXT, rounded_row
-from trasgo_lib.mechanisms.shift import Linear, ShiftChannel, ShiftInverse
+from trasgo_lib.mechanisms.shift import InverseOf, Linear, ShiftChannel
 from trasgo_lib.mechanisms.shift_chain import rounded_difference
 from trasgo_lib.noise import AliasTable, DenseAlias
 
@@ -160,12 +160,13 @@ class RefreshedChannel(TableChannel):
         inverse: how the level is undone.
     """
 
-    def __init__(self, facts: ChannelFacts, top: ShiftChannel, product: RefreshProduct, inverse: ShiftInverse) -> None:
+    def __init__(self, facts: ChannelFacts, top: ShiftChannel, product: RefreshProduct, inverse: InverseOf) -> None:
         super().__init__(facts)
-        self._top, self._product, self._inverse = top, product, inverse
+        self._top, self._product = top, product
         scale = 1 << (64 * (product.words - 1))
         fresh = np.array([float(Fraction(entry, scale << 64)) for entry in product.fresh])
         self._linear = _Mixture(top.noise, float(Fraction(product.kept, scale)), fresh)
+        self._inverse = inverse(self._linear)
 
     def row(self, code: int) -> NDArray[np.uint64]:
         """The published weights of one input as uint64[outputs]: the product's row, rounded to a word."""
@@ -182,8 +183,8 @@ class RefreshedChannel(TableChannel):
         return self._linear.expectation(values)
 
     @cached_property
-    def _decoder(self) -> tuple[NDArray[np.float64] | None, float]:
-        return self._inverse.scores(self._linear)
+    def _decoder(self) -> tuple[NDArray[np.float64], float]:
+        return self._inverse.scores()
 
     @property
     def scores(self) -> NDArray[np.float64] | None:
@@ -197,7 +198,7 @@ class RefreshedChannel(TableChannel):
 
     def invert(self, histogram: NDArray[np.float64]) -> NDArray[np.float64]:
         """Input frequencies from output frequencies, as exact as the family allows."""
-        return self._inverse.frequencies(self._linear, np.asarray(histogram, dtype=np.float64))
+        return self._inverse.frequencies(np.asarray(histogram, dtype=np.float64))
 
     @cached_property
     def _alias(self) -> DenseAlias:

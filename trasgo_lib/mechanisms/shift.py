@@ -19,7 +19,7 @@ from trasgo_lib.mechanisms.channel import Kernel
 from trasgo_lib.mechanisms.coupling import lower_claim
 from trasgo_lib.noise import AliasTable
 
-_DIRECT_CODES = 4096
+_DIRECT_CODES = 1024
 """Up to here sums over shifts are taken one by one; above, by a fast Fourier transform."""
 
 _TOTAL = 2.0**64
@@ -46,12 +46,15 @@ class Linear(Protocol):
 class ShiftInverse(Protocol):
     """How the noise of a shift family is undone."""
 
-    def scores(self, noise: Linear) -> tuple[NDArray[np.float64] | None, float]:
-        """Decoder in code steps, or None, and its largest bias in code steps."""
+    def scores(self) -> tuple[NDArray[np.float64], float]:
+        """Decoder and its largest bias, both in code steps."""
 
-    def frequencies(self, noise: Linear, histogram: NDArray[np.float64]) -> NDArray[np.float64]:
+    def frequencies(self, histogram: NDArray[np.float64]) -> NDArray[np.float64]:
         """Input frequencies from output frequencies."""
 
+
+InverseOf = Callable[[Linear], ShiftInverse]
+"""How any linear map of a family is undone."""
 
 Coarsening = Callable[[Epsilon], Kernel]
 """The kernel to a lower claim."""
@@ -106,7 +109,7 @@ class ShiftChannel(TableChannel):
 
     Args:
         facts: public facts; inputs equal outputs.
-        noise: uint64[2 * inputs - 1], weights of the shifts, tails lumped at both ends.
+        noise: weights of the shifts, tails lumped at both ends.
         inverse: how this noise is undone.
         coarsening: the kernel to a lower level, where the family has one.
     """
@@ -114,13 +117,13 @@ class ShiftChannel(TableChannel):
     def __init__(
         self,
         facts: ChannelFacts,
-        noise: NDArray[np.uint64],
+        noise: ShiftNoise,
         inverse: ShiftInverse,
         coarsening: Coarsening | None = None,
     ) -> None:
         super().__init__(facts)
         self._coarsening = coarsening
-        self.noise = ShiftNoise(noise)
+        self.noise = noise
         self._inverse = inverse
 
     @cached_property
@@ -151,11 +154,11 @@ class ShiftChannel(TableChannel):
         return self.noise.expectation(values)
 
     @cached_property
-    def _decoder(self) -> tuple[NDArray[np.float64] | None, float]:
-        return self._inverse.scores(self.noise)
+    def _decoder(self) -> tuple[NDArray[np.float64], float]:
+        return self._inverse.scores()
 
     @property
-    def scores(self) -> NDArray[np.float64] | None:
+    def scores(self) -> NDArray[np.float64]:
         """Decoder in code steps; see ``score_bias`` for how exact it is."""
         return self._decoder[0]
 
@@ -166,7 +169,7 @@ class ShiftChannel(TableChannel):
 
     def invert(self, histogram: NDArray[np.float64]) -> NDArray[np.float64]:
         """Input frequencies from output frequencies, as exact as the family allows."""
-        return self._inverse.frequencies(self.noise, np.asarray(histogram, dtype=np.float64))
+        return self._inverse.frequencies(np.asarray(histogram, dtype=np.float64))
 
     def coarsen(self, level: Epsilon | str) -> Kernel | None:
         """The family's kernel to a lower level; None on a channel that is itself a level of a chain."""

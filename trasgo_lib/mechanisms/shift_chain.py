@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 from trasgo_lib.mechanisms.base import ChannelFacts, TableChannel, TableKernel
 from trasgo_lib.mechanisms.certificate import log_ratio, rounded_up
 from trasgo_lib.mechanisms.fixed_point import rounded_row
-from trasgo_lib.mechanisms.shift import ShiftChannel, ShiftInverse, ShiftNoise
+from trasgo_lib.mechanisms.shift import InverseOf, ShiftChannel, ShiftNoise
 from trasgo_lib.mechanisms.shift_rows import clamped_row
 from trasgo_lib.noise import AliasTable, DenseAlias
 
@@ -189,11 +189,12 @@ class ProductChannel(TableChannel):
     """
 
     def __init__(
-        self, facts: ChannelFacts, top: ShiftChannel, kernels: Sequence[ShiftKernel], inverse: ShiftInverse
+        self, facts: ChannelFacts, top: ShiftChannel, kernels: Sequence[ShiftKernel], inverse: InverseOf
     ) -> None:
         super().__init__(facts)
-        self._top, self._kernels, self._inverse = top, tuple(kernels), inverse
+        self._top, self._kernels = top, tuple(kernels)
         self._linear = ShiftProduct([top.noise, *(kernel.noise for kernel in kernels)])
+        self._inverse = inverse(self._linear)
 
     def row(self, code: int) -> NDArray[np.uint64]:
         """The published weights of one input as uint64[outputs]: the product's row, rounded to a word."""
@@ -211,8 +212,8 @@ class ProductChannel(TableChannel):
         return self._linear.expectation(values)
 
     @cached_property
-    def _decoder(self) -> tuple[NDArray[np.float64] | None, float]:
-        return self._inverse.scores(self._linear)
+    def _decoder(self) -> tuple[NDArray[np.float64], float]:
+        return self._inverse.scores()
 
     @property
     def scores(self) -> NDArray[np.float64] | None:
@@ -226,7 +227,7 @@ class ProductChannel(TableChannel):
 
     def invert(self, histogram: NDArray[np.float64]) -> NDArray[np.float64]:
         """Input frequencies from output frequencies, as exact as the family allows."""
-        return self._inverse.frequencies(self._linear, np.asarray(histogram, dtype=np.float64))
+        return self._inverse.frequencies(np.asarray(histogram, dtype=np.float64))
 
     @cached_property
     def _alias(self) -> DenseAlias:

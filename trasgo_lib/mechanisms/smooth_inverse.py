@@ -10,7 +10,8 @@ analysis, in which the first component carries the total and is undamped.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from functools import cached_property
+from math import exp
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -21,7 +22,7 @@ if TYPE_CHECKING:
     from trasgo_lib.mechanisms.shift import Linear
 
 SCORE_BIAS_SHARE = 1e-3
-"""Largest bias of the decoder as a share of the range: below the standard error of a mean over a million rows."""
+"""Largest bias of the decoder as a share of the range: about the standard error of a mean over 100,000 rows."""
 
 _LEAST_SINGULAR_VALUE = 1e-2
 """Frequency components damped below this are left out: undoing them would multiply sampling noise by a hundred."""
@@ -29,65 +30,61 @@ _LEAST_SINGULAR_VALUE = 1e-2
 _COMPONENTS = 32
 """Smooth components looked at; the singular values beyond are far below the cut-off at every epsilon up to 44."""
 
-_BISECTIONS = 200
+_LEAST_LOG_RIDGE, _LARGEST_LOG_RIDGE = -80.0, 0.0
+_BISECTIONS = 60
 
 
-@dataclass(frozen=True, slots=True)
-class _Components:
-    """Leading singular triples of the scaled channel: inputs float64[size, r], values float64[r], outputs likewise."""
-
-    inputs: NDArray[np.float64]
-    values: NDArray[np.float64]
-    outputs: NDArray[np.float64]
-    mean_row: NDArray[np.float64]
-
-
-def _components(noise: Linear) -> _Components:
-    size, count = noise.size, min(noise.size, _COMPONENTS)
-    places = np.linspace(-1.0, 1.0, size)
-    smooth, _ = np.linalg.qr(chebyshev.chebvander(places, count - 1))
-    share = 1.0 / size
-    mean_row = noise.outputs_of(np.full(size, share))
-    # columns of the transposed scaled channel, diag(mean_row)^-1/2 K' diag(share)^1/2, in the smooth basis
-    damped = np.stack([noise.outputs_of(column) for column in smooth.T], axis=1)
-    damped *= np.sqrt(share) / np.sqrt(mean_row)[:, None]
-    outputs, values, rotation = np.linalg.svd(damped, full_matrices=False)
-    return _Components(inputs=smooth @ rotation.T, values=values, outputs=outputs, mean_row=mean_row)
-
-
-@dataclass(frozen=True, slots=True)
 class SmoothInverse:
-    """Ridge decoder and cut-off frequencies of a smooth shift family."""
+    """Ridge decoder and cut-off frequencies of a smooth shift family.
 
-    def scores(self, noise: Linear) -> tuple[NDArray[np.float64] | None, float]:
+    Args:
+        noise: its table.
+    """
+
+    def __init__(self, noise: Linear) -> None:
+        self._noise = noise
+
+    @cached_property
+    def _mean_row(self) -> NDArray[np.float64]:
+        """Output frequencies when every input is equally frequent."""
+        return self._noise.outputs_of(np.full(self._noise.size, 1 / self._noise.size))
+
+    @cached_property
+    def _components(self) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.float64]]:
+        """Leading singular triples of the scaled channel: inputs float64[size, r], values [r], outputs [size, r]."""
+        size = self._noise.size
+        smooth, _ = np.linalg.qr(chebyshev.chebvander(np.linspace(-1.0, 1.0, size), min(size, _COMPONENTS) - 1))
+        # the transposed scaled channel, diag(mean_row)**-1/2 K' diag(1/size)**1/2, on the smooth basis
+        damped = np.stack([self._noise.outputs_of(column) for column in smooth.T], axis=1)
+        damped /= np.sqrt(size * self._mean_row)[:, None]
+        outputs, values, rotation = np.linalg.svd(damped, full_matrices=False)
+        return smooth @ rotation.T, values, outputs
+
+    def scores(self) -> tuple[NDArray[np.float64], float]:
         """The decoder of least mean variance whose bias stays within a thousandth of the range, and that bias."""
-        parts = _components(noise)
-        places = np.arange(noise.size, dtype=np.float64)
-        centre = places.mean()
-        wanted = parts.inputs.T @ (places - centre) / np.sqrt(noise.size)
-        allowed = SCORE_BIAS_SHARE * noise.reach
-        low, high = -80.0, 0.0  # logarithm of the ridge
+        inputs, values, outputs = self._components
+        places = np.arange(self._noise.size, dtype=np.float64)
+        offsets = places - places.mean()
+        wanted = inputs.T @ offsets / np.sqrt(self._noise.size)
+        decoders = outputs / np.sqrt(self._mean_row)[:, None]
+        images = np.stack([self._noise.expectation(decoder) for decoder in decoders.T], axis=1)
+
+        def undone(log_ridge: float) -> NDArray[np.float64]:
+            shares: NDArray[np.float64] = values / (values**2 + exp(log_ridge)) * wanted
+            return shares
+
+        low, high = _LEAST_LOG_RIDGE, _LARGEST_LOG_RIDGE
         for _ in range(_BISECTIONS):
             middle = (low + high) / 2
-            bias = _bias(noise, _ridge(parts, wanted, np.exp(middle)), places - centre)
-            low, high = (middle, high) if bias <= allowed else (low, middle)
-        scores = _ridge(parts, wanted, np.exp(low))
-        return scores + centre, _bias(noise, scores, places - centre)
+            bias = float(np.abs(images @ undone(middle) - offsets).max())
+            low, high = (middle, high) if bias <= SCORE_BIAS_SHARE * self._noise.reach else (low, middle)
+        scores = decoders @ undone(low) + places.mean()
+        return scores, float(np.abs(self._noise.expectation(scores) - places).max())
 
-    def frequencies(self, noise: Linear, histogram: NDArray[np.float64]) -> NDArray[np.float64]:
+    def frequencies(self, histogram: NDArray[np.float64]) -> NDArray[np.float64]:
         """Frequencies in the span of the components the channel lets through; the total is kept exactly."""
-        parts = _components(noise)
-        kept = parts.values >= _LEAST_SINGULAR_VALUE
-        seen = parts.outputs[:, kept].T @ (histogram / np.sqrt(parts.mean_row))
-        frequencies: NDArray[np.float64] = parts.inputs[:, kept] @ (seen / parts.values[kept]) / np.sqrt(noise.size)
+        inputs, values, outputs = self._components
+        kept = values >= _LEAST_SINGULAR_VALUE
+        seen = outputs[:, kept].T @ (histogram / np.sqrt(self._mean_row))
+        frequencies: NDArray[np.float64] = inputs[:, kept] @ (seen / values[kept]) / np.sqrt(self._noise.size)
         return frequencies
-
-
-def _ridge(parts: _Components, wanted: NDArray[np.float64], ridge: float) -> NDArray[np.float64]:
-    undone = parts.values / (parts.values**2 + ridge) * wanted
-    scores: NDArray[np.float64] = parts.outputs @ undone / np.sqrt(parts.mean_row)
-    return scores
-
-
-def _bias(noise: Linear, scores: NDArray[np.float64], places: NDArray[np.float64]) -> float:
-    return float(np.abs(noise.expectation(scores) - places).max())

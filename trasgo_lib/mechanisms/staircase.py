@@ -39,7 +39,7 @@ from trasgo_lib.mechanisms.dense import MAX_DENSE_CODES
 from trasgo_lib.mechanisms.fixed_point import CONTEXT, symmetric_weights, to_fixed
 from trasgo_lib.mechanisms.parameters import StoredParameters, read_epsilon, refused
 from trasgo_lib.mechanisms.refresh_chain import RefreshProduct
-from trasgo_lib.mechanisms.shift import ShiftChannel
+from trasgo_lib.mechanisms.shift import ShiftChannel, ShiftNoise
 from trasgo_lib.mechanisms.smooth_inverse import SmoothInverse
 
 NAME = "staircase"
@@ -142,7 +142,8 @@ def _assemble(size: int, claim: Epsilon, width: int, level: Decimal) -> ShiftCha
         event=loss_event(claim),
         parameters={"epsilon": claim.text, "level": f"{level:f}", "width": width, "codes": size},
     )
-    return ShiftChannel(facts, noise, SmoothInverse(), partial(_coarsen, noise))
+    table = ShiftNoise(noise)
+    return ShiftChannel(facts, table, SmoothInverse(table), partial(_coarsen, noise))
 
 
 def _coarsen(noise: NDArray[np.uint64], claim: Epsilon) -> Kernel:

@@ -12,7 +12,7 @@ from trasgo_lib.mechanisms.channel import Json
 from trasgo_lib.mechanisms.coupling import Coupling, Ladder, level_facts, unreachable_step
 from trasgo_lib.mechanisms.parameters import StoredParameters, refused
 from trasgo_lib.mechanisms.refresh_chain import RefreshedChannel, RefreshKernel, RefreshProduct
-from trasgo_lib.mechanisms.shift import ShiftChannel
+from trasgo_lib.mechanisms.shift import ShiftChannel, ShiftNoise
 from trasgo_lib.mechanisms.smooth_inverse import SmoothInverse
 from trasgo_lib.mechanisms.staircase import (
     NAME,
@@ -71,7 +71,8 @@ def couple_staircase(domain: Domain, parameters: Mapping[str, Json]) -> Coupling
     sizes = (size, size)
     product = RefreshProduct.of(noise)
     facts = level_facts(NAME, VERSION, sizes, parameters, ladder.top, product.certificate, Decimal(0))
-    top = ShiftChannel(facts, noise, SmoothInverse())
+    table = ShiftNoise(noise)
+    top = ShiftChannel(facts, table, SmoothInverse(table))
     kernels, channels = list[RefreshKernel](), list[TableChannel]([top])
     for refresh, claim in zip(refreshed, ladder.falling, strict=True):
         kernel = product.kernel(refresh)
@@ -82,6 +83,6 @@ def couple_staircase(domain: Domain, parameters: Mapping[str, Json]) -> Coupling
         if difference is None:
             raise unreachable_step(NAME, claim)
         facts = level_facts(NAME, VERSION, sizes, parameters, claim, product.certificate, difference)
-        channels.append(RefreshedChannel(facts, top, product, SmoothInverse()))
+        channels.append(RefreshedChannel(facts, top, product, SmoothInverse))
         kernels.append(kernel)
     return Coupling(top, tuple(reversed(kernels)), tuple(reversed(channels)))

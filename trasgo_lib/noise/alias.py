@@ -52,9 +52,24 @@ def _fill_columns(
     own[light] = padded[light]
     alias[light] = heavy[np.searchsorted(surplus, before, side="right")]
     meets = np.searchsorted(deficit, surplus, side="left")
-    own[heavy] = full - (deficit[meets] - surplus)
+    owed = deficit[meets] - surplus
+    owed[surplus == 0] = 0  # heavy entries of exactly the capacity, before the first surplus, top up nobody
+    own[heavy] = full - owed
     alias[heavy[:-1]] = heavy[1:]
+    _check_columns(own, alias, full, padded)
     return own, alias
+
+
+def _check_columns(own: NDArray[Any], alias: NDArray[np.int32], full: Any, weights: NDArray[Any]) -> None:
+    """Add the columns up again: the certificate speaks about these very weights, so no table may differ from them.
+
+    Raises:
+        RuntimeError: a column is over-full, or an entry's shares do not sum to its weight.
+    """
+    realised = own.copy()
+    np.add.at(realised, alias, full - own)  # uint64 sums wrap, hence the bound on every share
+    if bool((own > full).any()) or not bool((realised == weights).all()):
+        raise RuntimeError("an alias table does not realise its weights")
 
 
 def _refuse_unless(condition: bool, message: str) -> None:

@@ -20,7 +20,7 @@ _CHECKS: tuple[tuple[frozenset[str], Callable[[ReleaseConfig, FaultCollector], N
     (frozenset({"columns", "privacy"}), check_roles),
     (frozenset({"columns", "source"}), check_names),
     (frozenset({"columns"}), check_targets),
-    (frozenset({"publish", "ledger"}), check_places),
+    (frozenset({"publish", "ledger", "source", "keys"}), check_places),
     (frozenset({"columns", "privacy", "loop"}), check_epsilon_total),
     (frozenset({"columns", "privacy"}), check_geo_total),
 )

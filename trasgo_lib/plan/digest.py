@@ -30,13 +30,15 @@ def chain_digest(
     columns: tuple[str, ...],
     reading: Mapping[str, Canonical],
     rungs: tuple[Epsilon, ...],
+    channels: tuple[str, ...],
     delta: str,
     geo: str,
 ) -> str:
     """What fixes a noise unit's draws.
 
     The way from cells to codes is part of it: two readings of one file under one key would give the same noise on
-    different codes.
+    different codes. So are the integers of every rung: the search for a scale is guided by floats, and a machine that
+    found other weights must stop with another plan and never draw from them with words that were used before.
 
     Args:
         mechanism: registry name.
@@ -46,6 +48,7 @@ def chain_digest(
         columns: released columns.
         reading: source columns, file format, missing and outside policies.
         rungs: the whole ladder.
+        channels: digest of each rung's channel, which covers its weights.
         delta: delta of each draw, decimal text.
         geo: geo epsilon of each draw, decimal text.
     """
@@ -59,6 +62,7 @@ def chain_digest(
             "columns": columns,
             "reading": reading,
             "rungs": [rung.text for rung in rungs],
+            "channels": channels,
             "delta": delta,
             "geo": geo,
         }

@@ -29,8 +29,8 @@ def certified_rungs(
     rungs: tuple[Epsilon, ...],
     path: KeyPath,
     faults: FaultCollector,
-) -> tuple[Epsilon, ...]:
-    """The rungs whose channels exist and certify, from the first on.
+) -> tuple[tuple[Epsilon, str], ...]:
+    """The rungs whose channels exist and certify, from the first on, each with its channel's digest.
 
     The first rung must work; a ladder ends below the first later rung that does not, since integers of 64 bits cannot
     hold arbitrarily large ratios.
@@ -43,26 +43,27 @@ def certified_rungs(
         path: the column's place in the release file.
         faults: where faults go.
     """
-    working: list[Epsilon] = []
+    working: list[tuple[Epsilon, str]] = []
     for rung in rungs:
-        trouble = _trouble(column, domain, parameters, rung)
-        if trouble:
+        found = _certified(column, domain, parameters, rung)
+        if isinstance(found, tuple):
             if not working:
-                _note(trouble, column, path, faults)
+                _note(found, column, path, faults)
             break
-        working.append(rung)
+        working.append((rung, found.digest))
     return tuple(working)
 
 
-def _trouble(
+def _certified(
     column: NoisedColumn, domain: Domain, parameters: tuple[tuple[str, Parameter], ...], rung: Epsilon
-) -> tuple[Fault, ...]:
+) -> Channel | tuple[Fault, ...]:
+    """The channel of a rung, or what is wrong with it."""
     try:
         channel = channel_of(column.mechanism, domain, rung, parameters)
     except ConfigError as error:
         return error.faults
     claim = Decimal(column.geo.epsilon) if isinstance(column, PointColumn) else rung.decimal
-    return _uncertified(channel, claim)
+    return _uncertified(channel, claim) or channel
 
 
 def _uncertified(channel: Channel, claim: Decimal) -> tuple[Fault, ...]:

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 from trasgo_lib.config import KeyPath, PlainColumn, PointColumn, ReleaseConfig, UnitColumn
-from trasgo_lib.errors import Reason
+from trasgo_lib.errors import ConfigError, Reason
 from trasgo_lib.plan.faults import FaultCollector
 from trasgo_lib.plan.units import released_names, sources_of
+from trasgo_lib.storage import local_root
 
 
 def check_not_built(config: ReleaseConfig, faults: FaultCollector) -> None:
@@ -43,6 +46,14 @@ def check_roles(config: ReleaseConfig, faults: FaultCollector) -> None:
         for position, column in enumerate(config.columns)
         if isinstance(column, PlainColumn) and column.role == "unit"
     ]
+    if named == "row":
+        faults.add(
+            Reason.BAD_PARAMETER,
+            ("privacy", "unit", "column"),
+            required="another name than row, which in accounts and statements means that each row is a unit",
+            came="`row`",
+            fix="Rename the column here and give the file's own name in `source`.",
+        )
     if named is not None and named not in [name for _, name in with_role]:
         known = ", ".join(name for _, name in with_role) or "none so far"
         faults.add(
@@ -141,27 +152,61 @@ def check_targets(config: ReleaseConfig, faults: FaultCollector) -> None:
 
 
 def check_places(config: ReleaseConfig, faults: FaultCollector) -> None:
-    """Check that the two roots are apart and that the ledger has a place."""
-    publish = config.publish
-    restricted = publish.restricted or publish.store or ""
-    if publish.public and publish.restricted and _inside(publish.public, publish.restricted):
+    """Check that both roots are folders, and that nothing private lies in the public one."""
+    publish, store = config.publish, config.publish.store
+    if store is not None:
+        top = _folder(store, ("publish", "store"), faults)
+        public, restricted = (None, None) if top is None else (top / "public", top / "restricted")
+    else:
+        public = _folder(publish.public or "", ("publish", "public"), faults)
+        restricted = _folder(publish.restricted or "", ("publish", "restricted"), faults)
+    _check_apart(config, public, restricted, faults)
+
+
+def _folder(location: str, path: KeyPath, faults: FaultCollector) -> Path | None:
+    """The folder of a location, symbolic links resolved; None, with its fault noted, where it is none."""
+    if "://" not in location:
+        return faults.loaded.resolve(location)
+    try:
+        folder = local_root(location)
+    except ConfigError as error:
+        faults.take(error, path)
+        return None
+    if folder is not None:
+        return folder.resolve()
+    faults.add(
+        Reason.BAD_PARAMETER,
+        path,
+        required="a place that outlives the run",
+        came="memory",
+        fix="Write a folder or file:///absolute/folder.",
+    )
+    return None
+
+
+def _check_apart(config: ReleaseConfig, public: Path | None, restricted: Path | None, faults: FaultCollector) -> None:
+    """Refuse a public root that holds something private; places are compared as folders, not as texts."""
+    if public is None:
+        return
+    key = None if config.keys is None or config.keys.file is None else faults.loaded.resolve(config.keys.file)
+    url = None if config.ledger is None else config.ledger.url
+    # a URL that names no file is refused when the ledger is opened
+    ledger = None if url is None else faults.loaded.resolve(url.removeprefix("sqlite:///"))
+    source = faults.loaded.resolve(config.source.path)
+    for path, private in ((("source", "path"), source), (("keys", "file"), key), (("ledger", "url"), ledger)):
+        if private is not None and private.is_relative_to(public):
+            faults.add(
+                Reason.BAD_PARAMETER,
+                path,
+                required="a place outside the public root",
+                came="one inside it",
+                fix="Move it: whoever may read the public root must not reach it.",
+            )
+    if restricted is not None and (public.is_relative_to(restricted) or restricted.is_relative_to(public)):
         faults.add(
             Reason.BAD_PARAMETER,
-            ("publish", "restricted"),
+            ("publish", "store") if config.publish.store else ("publish", "restricted"),
             required="two roots of which neither lies in the other",
-            came=f"{publish.restricted} and {publish.public}",
+            came="one inside the other",
             fix="Separate them: whoever may read the public root must not reach the restricted one.",
         )
-    if "://" in restricted and not restricted.startswith("file://") and config.ledger is None:
-        faults.add(
-            Reason.BAD_PARAMETER,
-            ("publish",),
-            required="a ledger beside a restricted root that is no folder",
-            came="none",
-            fix="Add `ledger: {url: ...}`.",
-        )
-
-
-def _inside(one: str, other: str) -> bool:
-    first, second = one.rstrip("/") + "/", other.rstrip("/") + "/"
-    return first.startswith(second) or second.startswith(first)

@@ -72,10 +72,10 @@ def compile_unit(column: NoisedColumn, path: KeyPath, context: UnitContext, faul
     parameters = parameters_of(column, path, faults)
     if len(faults.found) > before:
         return None
-    rungs = _rungs(column, domain, parameters, path, context, faults)
-    if not rungs:
+    certified = _rungs(column, domain, parameters, path, context, faults)
+    if not certified:
         return None
-    return _unit(column, domain, parameters, rungs, fill, bins, context)
+    return _unit(column, domain, parameters, certified, fill, bins, context)
 
 
 def first_level(column: NoisedColumn, config: ReleaseConfig) -> Epsilon:
@@ -111,11 +111,12 @@ def _unit(
     column: NoisedColumn,
     domain: Domain,
     parameters: tuple[tuple[str, Parameter], ...],
-    rungs: tuple[Epsilon, ...],
+    certified: tuple[tuple[Epsilon, str], ...],
     fill: int | None,
     bins: int | None,
     context: UnitContext,
 ) -> UnitPlan:
+    rungs = tuple(rung for rung, _ in certified)
     first = channel_of(column.mechanism, domain, rungs[0], parameters)
     charged = cost(first.event)
     missing = "replace" if isinstance(column.missing, Replace) else column.missing
@@ -138,6 +139,7 @@ def _unit(
         columns=released_names(column),
         reading=reading,
         rungs=rungs,
+        channels=tuple(channel for _, channel in certified),
         delta=charged.delta.text,
         geo=charged.geo.text,
     )
@@ -171,8 +173,8 @@ def _rungs(
     path: KeyPath,
     context: UnitContext,
     faults: FaultCollector,
-) -> tuple[Epsilon, ...]:
-    """The ladder, cut at the highest rung that the mechanism can certify; empty with faults noted."""
+) -> tuple[tuple[Epsilon, str], ...]:
+    """The ladder with its channels' digests, cut at the highest rung that certifies; empty with faults noted."""
     first = first_level(column, context.config)
     rungs: tuple[Epsilon, ...] = (first,)
     if column.target is not None and not isinstance(column, PointColumn):

@@ -1,5 +1,6 @@
 """The records database: accounts, their append-only ledger, versions and their lifecycle."""
 
+from trasgo_lib.records.database import sqlite_path
 from trasgo_lib.records.lease import Lease
 from trasgo_lib.records.model import (
     Account,
@@ -27,4 +28,5 @@ __all__ = [
     "Reservation",
     "State",
     "VersionRecord",
+    "sqlite_path",
 ]

@@ -122,18 +122,20 @@ class Database:
             ) from None
 
 
-def sqlite_path(url: str | Path) -> Path:
+def sqlite_path(url: str | Path, base: Path | None = None) -> Path:
     """The absolute path of the SQLite file that a URL names.
 
     Args:
         url: ``sqlite:///relative``, ``sqlite:////absolute``, or a path; public. It can carry a password when it names
             another kind of database, so no error shows it.
+        base: folder at which a relative path starts; the working directory when None.
 
     Raises:
         ConfigError: PostgreSQL (not built yet), an unknown kind, or no file.
     """
+    start = Path.cwd() if base is None else base.absolute()
     if isinstance(url, Path) or "://" not in url:
-        return Path(url).absolute()
+        return start / url
     try:
         parsed = sa.make_url(url)
     except ArgumentError:
@@ -145,7 +147,7 @@ def sqlite_path(url: str | Path) -> Path:
         raise _bad_url(Reason.UNKNOWN_NAME, f"a {kind} URL")
     if parsed.database in (None, "", ":memory:") or parsed.query or parsed.host:
         raise _bad_url(Reason.BAD_SHAPE, "a sqlite URL that names no file, or more than a file")
-    return Path(str(parsed.database)).absolute()
+    return start / str(parsed.database)
 
 
 def _engine(path: Path, busy_seconds: float) -> sa.Engine:

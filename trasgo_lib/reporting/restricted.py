@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -68,8 +68,8 @@ def render_restricted_report(facts: RestrictedFacts) -> str:
     if facts.shortfalls:
         lines += section("Targets not met") + table(("noise unit", "missing"), facts.shortfalls)
     lines += section("Rounds") + table(("round", "noise unit", "epsilon", "loss", "target", "met"), _rounds(facts))
-    lines += section("Exact losses") + table(("what", "value"), _flat(facts.losses))
-    lines += section("Input") + table(("what", "value"), _flat(facts.input_report))
+    lines += section("Exact losses") + _document(facts.losses)
+    lines += section("Input") + _document(facts.input_report)
     return "\n".join(lines).rstrip() + "\n"
 
 
@@ -82,6 +82,26 @@ def _rounds(facts: RestrictedFacts) -> Iterator[tuple[object, ...]]:
         yield entry.number, entry.unit, entry.level.text, loss if target is not None else "", ceiling, met
 
 
+def _document(document: Mapping[str, Any]) -> list[str]:
+    """A JSON document as tables: one of its plain values, and one for each list of records in it."""
+    lists = {name: value for name, value in document.items() if _is_records(value)}
+    lines = table(("what", "value"), _flat({name: value for name, value in document.items() if name not in lists}))
+    for records in lists.values():
+        lines += _record_table(records)
+    return lines
+
+
+def _is_records(value: Any) -> bool:
+    return isinstance(value, list) and bool(value) and all(isinstance(record, Mapping) for record in value)
+
+
+def _record_table(records: Sequence[Mapping[str, Any]]) -> list[str]:
+    """One row a record, one column a field."""
+    names = list(dict.fromkeys(name for record in records for name in record))
+    rows = ([_shown(record.get(name)) for name in names] for record in records)
+    return table([name.replace("_", " ") for name in names], rows)
+
+
 def _flat(document: Any, path: str = "") -> Iterator[tuple[str, object]]:
     """Every leaf of a JSON document with its path, in document order."""
     if isinstance(document, Mapping):
@@ -89,7 +109,14 @@ def _flat(document: Any, path: str = "") -> Iterator[tuple[str, object]]:
             yield from _flat(value, f"{path}.{key}" if path else str(key))
     elif isinstance(document, (list, tuple)):
         for place, value in enumerate(document):
-            named = value.get("name") or value.get("column") if isinstance(value, Mapping) else None
-            yield from _flat(value, f"{path}[{place if named is None else named}]")
+            yield from _flat(value, f"{path}[{place}]")
     else:
-        yield path, "null" if document is None else document
+        yield path, _shown(document)
+
+
+def _shown(value: Any) -> object:
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    if isinstance(value, float):
+        return f"{value:.5g}"
+    return "null" if value is None else value

@@ -78,8 +78,8 @@ def selection(plan: ReleasePlan) -> str:
         )
     return (
         "The levels of noise, when to stop and whether to publish were chosen by looking at losses computed on the raw"
-        " data. The guarantee covers the random draws only; what these choices tell about the raw data is not covered"
-        " by any number in this statement."
+        " data, and so was which targets are said to be met. The guarantee covers the random draws only; what these"
+        " choices tell about the raw data is not covered by any number in this statement."
     )
 
 
@@ -96,7 +96,9 @@ def geo_words() -> str:
     """What a geo amount means, in words."""
     return (
         "Replacing a record and moving its point by r kilometres costs epsilon + geo * r. Free moves are not covered."
-        " Distance is between the centres of cells of the declared lattice or cell list."
+        " Distance is between the centres of cells of the declared lattice or cell list, as published. For two raw"
+        " points within a box, d metres apart on the ground, r is at most scale_bound * (d + 1.4143 * step_m) metres,"
+        " with scale_bound and step_m as in channel.json."
     )
 
 
@@ -106,7 +108,8 @@ def not_covered(plan: ReleasePlan) -> tuple[str, ...]:
     entries = list(_NOT_COVERED)
     entries.insert(1, "public columns, published unchanged: " + (", ".join(public) if public else "none"))
     if not covers_selection(plan):
-        entries.insert(0, "the choice of noise levels and the decision to publish, which looked at raw losses")
+        chosen = "the choice of noise levels, the decision to publish and what is said to be met"
+        entries.insert(0, f"{chosen}, which looked at raw losses")
     if plan.row_order == "source":
         entries.append("the order of the rows, which is that of the source")
     return tuple(entries)
@@ -120,10 +123,19 @@ def in_plain_words(facts: ReleaseFacts) -> str:
         f"Each noised value was replaced at random under a published law. The draws behind this release can change the"
         f" odds between any two possible records of one {whose} by a factor of at most e^{spent.epsilon.text}"
     )
-    delta = f", except with probability {spent.delta.text}" if spent.delta.units else ""
+    delta = f", except with probability {spent.delta.text}{_delta_flag(facts)}" if spent.delta.units else ""
     geo = f", and of e^{spent.geo.text} more for every kilometre that a point is moved" if spent.geo.units else ""
     cap_words = f". Before the data was opened, the run was bound to at most {cap.epsilon.text} in all. "
     return head + delta + geo + cap_words + selection(plan) + " " + _trust_words()
+
+
+def _delta_flag(facts: ReleaseFacts) -> str:
+    """Words for a delta of 1/rows or more, under which some row may be expected to be published as it is."""
+    rows = int(facts.realised.delta.fraction * facts.rows)
+    if not rows:
+        return ""
+    such = "1 such row" if rows == 1 else f"{rows} such rows"
+    return f" (not below one in the number of rows: among {facts.rows} rows, up to {such} may be expected)"
 
 
 def _trust_words() -> str:

@@ -17,6 +17,7 @@ TABLE = pa.table(
     {
         "n": pa.array([1, -5, None, 2**53], pa.int64()),
         "f": pa.array([0.1, 1e-300, None, float("nan")], pa.float64()),
+        "g": pa.array([0.1, float("nan"), None, float("inf")], pa.float32()),
         "t": pa.array(["", 'a "quoted", text\nof two lines', None, "001"], pa.string()),
         "d": pa.array([date(2020, 2, 29), date(1969, 12, 31), None, date(1, 1, 1)], pa.date32()),
         "b": pa.array([True, False, None, True]),
@@ -37,6 +38,14 @@ def test_equal_files_pass(tmp_path: Path) -> None:
     result = csv_equals_parquet(*write(tmp_path, TABLE, TABLE))
     assert result.passed
     assert result.observed == "4 equal rows"
+
+
+@pytest.mark.parametrize("values", [[None, "a", None], [None, None], ["a", ""]])
+def test_a_file_of_one_column_keeps_its_nulls(tmp_path: Path, values: list[str | None]) -> None:
+    table = pa.table({"only": pa.array(values, pa.string())})
+    assert csv_equals_parquet(*write(tmp_path, table, table)).observed == f"{len(values)} equal rows"
+    shorter = pa.table({"only": pa.array(values[:-1], pa.string())})
+    assert not csv_equals_parquet(*write(tmp_path, shorter, table)).passed
 
 
 @pytest.mark.parametrize(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
-from decimal import Decimal
+from decimal import ROUND_UP, Context, Decimal, localcontext
 from fractions import Fraction
 from itertools import pairwise, product
 
@@ -43,6 +43,18 @@ class Grid:
 
     def lattice_distance(self, ground_m: Decimal) -> Decimal:
         return ground_m
+
+
+def test_window_weights_are_the_ideal_rounded_down_in_any_decimal_context() -> None:
+    # the certificate compares weights with exponentials of its own, so both must be exact, not merely alike
+    with localcontext(Context(prec=4, rounding=ROUND_UP)):
+        window = PlanarWindow(Decimal("0.0693"), 60)
+        weights, certified = window.weights, window.certified_decay(1000)
+    assert (weights, certified) == (PlanarWindow(window.decay, 60).weights, window.certified_decay(1000))
+    with mpmath.workdps(70):
+        ideal = [mpmath.exp(-mpmath.mpf("0.0693") * mpmath.sqrt(norm)) for norm in window.norms.tolist()]
+        constant = WINDOW_TOTAL / mpmath.fdot(ideal, window.multiplicity.tolist())
+        assert list(weights[1:]) == [int(mpmath.floor(constant * share)) for share in ideal[1:]]
 
 
 def _channel(columns: int, rows: int, epsilon: str = "1", radius: str = "200") -> PlanarChannel:
@@ -136,7 +148,7 @@ def test_window_is_exact_and_symmetric() -> None:
 def test_weights_never_change() -> None:
     """Known answer: a change of any weight is a new version of the mechanism."""
     channel = build_channel("planar_laplace", CHICAGO, "1.386", radius_m="200")
-    assert channel.digest == "7c425941aee144afe1195d211e660600abeb837480a5224a0a5ddf5ddb6e0f9c"
+    assert channel.digest == "318e9de8809ccc7b6a2de2d05b9914782286896ad501729620f269bde828028a"
     assert channel.parameters == {
         "epsilon": "1.386",
         "radius_m": "200",

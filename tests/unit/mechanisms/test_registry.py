@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from decimal import ROUND_UP, Context, localcontext
 from typing import Any
 
 import pytest
@@ -74,6 +75,21 @@ def test_missing_is_a_boolean(missing: object) -> None:
 def test_epsilon_is_one_by_default_and_takes_whole_numbers() -> None:
     assert build_channel("laplace", NUMBERS).digest == build_channel("laplace", NUMBERS, 1).digest
     assert build_channel("laplace", DateDomain("2020-01-01", "2020-01-21"), "1").inputs == 21
+
+
+@pytest.mark.parametrize(
+    ("name", "parameters"),
+    [
+        ("laplace", {"missing": True}),
+        ("gaussian", {"delta": "0.001"}),
+        ("exponential", {"utility": "ordinal"}),
+        ("kary_randomized_response", {}),
+    ],
+)
+def test_weights_do_not_depend_on_the_callers_decimal_context(name: str, parameters: dict[str, Any]) -> None:
+    expected = build_channel(name, NUMBERS, "1.234567", **parameters)
+    with localcontext(Context(prec=4, rounding=ROUND_UP)):
+        assert build_channel(name, NUMBERS, "1.234567", **parameters).digest == expected.digest
 
 
 STORED: dict[str, tuple[Any, dict[str, Any]]] = {

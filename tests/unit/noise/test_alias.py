@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from trasgo_lib.noise import AliasTable, DenseAlias, WideAliasTable
+from trasgo_lib.noise.alias import _check_columns
 
 WORD = 2**64
 
@@ -58,6 +61,33 @@ def test_dense_tables_realise_each_row(entries: int, rows: int, seed: int) -> No
 )
 def test_extreme_rows(weights: list[int]) -> None:
     assert AliasTable(weights).weights().tolist() == weights
+
+
+def compositions(total: int, entries: int) -> Iterator[tuple[int, ...]]:
+    """Every way to write a total as a sum of that many whole numbers from 1 on."""
+    if entries == 1:
+        yield (total,)
+        return
+    for first in range(1, total - entries + 2):
+        for rest in compositions(total - first, entries - 1):
+            yield first, *rest
+
+
+@pytest.mark.parametrize("entries", range(2, 7))
+def test_every_small_table_draws_exactly_its_weights(entries: int) -> None:
+    # weights in sixteenths: some are exactly a column's capacity, which random weights never are
+    sixteenth = WORD // 16
+    first = np.arange(16, dtype=np.uint64) * np.uint64(sixteenth)
+    words = np.concatenate([first, first + np.uint64(sixteenth - 1)])
+    pairs = np.stack([words, words], axis=1).reshape(-1)
+    out = np.empty(len(words), dtype=np.int32)
+    for parts in compositions(16, entries):
+        table = AliasTable([part * sixteenth for part in parts])
+        wide = WideAliasTable([part * WORD * sixteenth for part in parts])
+        table.draw(words, out)
+        assert np.bincount(out, minlength=entries).tolist() == [2 * part for part in parts]
+        wide.draw(pairs, out)
+        assert np.bincount(out, minlength=entries).tolist() == [2 * part for part in parts]
 
 
 @pytest.mark.parametrize(
@@ -130,3 +160,11 @@ def test_dense_draws_use_each_codes_own_table() -> None:
         tables.draw(np.full(len(words), code, dtype=np.int32), words, out)
         AliasTable(row).draw(words, alone)
         assert np.array_equal(out, alone)
+
+
+def test_columns_that_miss_their_weights_are_refused() -> None:
+    own, alias = np.array([3, 5], dtype=np.uint64), np.array([1, 1], dtype=np.int32)
+    _check_columns(own, alias, np.uint64(5), np.array([3, 7], dtype=np.uint64))
+    for shares, weights in (([3, 5], [4, 6]), ([3, 6], [3, 7]), ([6, 5], [6, 4])):
+        with pytest.raises(RuntimeError, match="does not realise"):
+            _check_columns(np.array(shares, dtype=np.uint64), alias, np.uint64(5), np.array(weights, dtype=np.uint64))

@@ -306,6 +306,7 @@ def test_b07_names_stand_once(tmp_path: Path, columns: list[str], where: str) ->
     [
         ("{column: id, max_rows: 2}", [WAGE], "privacy.unit.column"),
         ("{column: wage, max_rows: 2}", [WAGE], "privacy.unit.column"),
+        ("{column: row, max_rows: 2}", [WAGE, "{name: row, role: unit}"], "privacy.unit.column"),
         ("row", [WAGE, "{name: id, role: unit}"], "columns[id].role"),
         ("{column: id, max_rows: 2}", [WAGE, "{name: id, role: unit}", "{name: jd, role: unit}"], "columns[jd].role"),
     ],
@@ -323,16 +324,27 @@ def test_b44_a_release_without_noised_columns_is_refused(tmp_path: Path) -> None
     [
         ("{public: ../p, restricted: ../p/r}", "publish.restricted"),
         ("{public: ../p/q, restricted: ../p}", "publish.restricted"),
-        ("{store: 's3://bucket/x'}", "publish"),
+        ("{public: a/../p/q, restricted: p}", "publish.restricted"),
+        ("{public: ./p, restricted: p/r}", "publish.restricted"),
+        ("{public: 'file:///srv/p', restricted: /srv/p/r}", "publish.restricted"),
+        ("{public: linked, restricted: real/r}", "publish.restricted"),
+        ("{store: 's3://bucket/x'}", "publish.store"),
+        ("{store: 'ftp://host/x'}", "publish.store"),
+        ("{public: 'memory://', restricted: r}", "publish.public"),
+        ("{public: ., restricted: ../r}", "source.path"),
+        ("{public: p, restricted: r}\nkeys: {file: p/wrapping.key}", "keys.file"),
+        ("{public: /srv/p, restricted: r}\nledger: {url: 'sqlite:////srv/p/ledger.db'}", "ledger.url"),
     ],
 )
-def test_places_are_apart_and_the_ledger_has_one(tmp_path: Path, publish: str, where: str) -> None:
+def test_places_are_folders_and_nothing_private_lies_in_the_public_one(
+    tmp_path: Path, publish: str, where: str
+) -> None:
+    (tmp_path / "real").mkdir()
+    (tmp_path / "linked").symlink_to(tmp_path / "real")
     assert only_fault(tmp_path, [WAGE], HEAD.replace("{store: out}", publish)).where == where
 
 
-@pytest.mark.parametrize(
-    "publish", ["{public: ../p, restricted: ../pr}", "{store: 's3://b/x'}\nledger: {url: 'sqlite:///x'}"]
-)
+@pytest.mark.parametrize("publish", ["{public: ../p, restricted: ../pr}", "{store: 'file:///srv/p'}"])
 def test_places_that_are_apart_pass(tmp_path: Path, publish: str) -> None:
     plan_of(tmp_path, [WAGE], HEAD.replace("{store: out}", publish))
 

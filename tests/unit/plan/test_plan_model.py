@@ -8,6 +8,7 @@ from decimal import Decimal
 from fractions import Fraction
 from itertools import pairwise
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import given, settings
@@ -16,8 +17,11 @@ from hypothesis import strategies as st
 from trasgo_lib.amounts import Epsilon
 from trasgo_lib.budget import cost
 from trasgo_lib.config import load_config
+from trasgo_lib.data import Domain
 from trasgo_lib.errors import ConfigError
+from trasgo_lib.mechanisms import Channel
 from trasgo_lib.plan import ReleasePlan, compile_plan, source_reading, worst_case
+from trasgo_lib.plan.channels import channel_of
 from trasgo_lib.plan.ladder import MOST_RUNGS, ladder, most_draws
 
 TEXT = """\
@@ -307,6 +311,22 @@ def test_the_chain_digest_binds_the_reading_of_the_cells(tmp_path: Path) -> None
         changed = plan_of(tmp_path, TEXT.replace(*CHANGES[name]))
         assert changed.unit("age").chain_digest != plan.unit("age").chain_digest, name
     assert len({unit.chain_digest for unit in plan.units}) == len(plan.units)
+
+
+def test_the_chain_digest_binds_the_weights_themselves(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    # a machine that found other weights for the same release file must not draw them with words already used
+    plan = plan_of(tmp_path)
+
+    def elsewhere(mechanism: str, domain: Domain, level: Epsilon, parameters: tuple[tuple[str, Any], ...]) -> Channel:
+        return channel_of(mechanism, domain, Epsilon(max(1, level.units - 1)), parameters)
+
+    monkeypatch.setattr("trasgo_lib.plan.feasibility.channel_of", elsewhere)
+    other = plan_of(tmp_path)
+    assert other.digest != plan.digest
+    for name in ("age", "rate", "sex", "born"):
+        assert other.unit(name).rungs == plan.unit(name).rungs
+        assert other.unit(name).chain_digest != plan.unit(name).chain_digest, name
+    assert other.unit("home").chain_digest == plan.unit("home").chain_digest  # its epsilon stands in its parameters
 
 
 def test_plans_are_frozen(tmp_path: Path) -> None:

@@ -232,6 +232,7 @@ def test_other_types_are_refused(values):
 
 
 def test_features_default_to_all_columns_and_others_are_not_read():
+    """T07, T08."""
     original, released = _related()
     everything = correlation_loss(original, released)
     assert everything == correlation_loss(original, released, ["a", "b", "c"])

@@ -199,6 +199,20 @@ def test_a_public_column_of_a_nested_type_is_refused(ingest, public):
     assert faults[Reason.WRONG_TYPE, "p"].rows == 2
 
 
+@pytest.mark.parametrize(
+    ("values", "reason"),
+    [
+        (pa.array([0.5, 1.5]).cast(pa.float16()), Reason.WRONG_TYPE),
+        (pa.array([1, 2]).cast(pa.decimal256(60, 2)), Reason.WRONG_TYPE),
+        (pa.array([10**18, -(10**17)], pa.timestamp("us")), Reason.OUT_OF_DOMAIN),
+        (pa.array([10**18, -(10**17)], pa.timestamp("us", "Europe/Madrid")), Reason.OUT_OF_DOMAIN),
+        (pa.array([10**7, -(10**6)], pa.date32()), Reason.OUT_OF_DOMAIN),
+    ],
+)
+def test_public_values_that_no_csv_file_gives_back_are_refused_before_a_charge(ingest, public, values, reason):
+    assert ingest.faults(pa.table({"p": values}), public("p"))[reason, "p"].rows == 2
+
+
 def test_missing_extra_and_duplicated_names_are_all_named(ingest, public):
     table = pa.Table.from_arrays([pa.array([1])] * 4, names=["a", "a", "other", "3"])
     error = ingest.refused(table, public("a"), public("b"))

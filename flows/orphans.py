@@ -1,0 +1,47 @@
+"""Ending the embedded server with the run that started it, even when that run is killed.
+
+Prefect starts its embedded server as a child process and ends it when the interpreter exits. A run that is killed never
+gets there, and the server would stay for good, holding its port and its database.
+"""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import uuid
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+_MARK = "TRASGO_RUN"
+"""Environment variable by which this run's child processes are known."""
+
+_WATCH = """
+cat > /dev/null
+for process in /proc/[0-9]*; do
+    tr '\\0' '\\n' < "$process/environ" 2> /dev/null | grep -qxF "$1" && kill "${process#/proc/}" 2> /dev/null
+done
+"""
+"""Waits until the pipe from the run closes, then ends what carries the run's mark; by number, never by name."""
+
+
+@contextmanager
+def children_end_with_this_process() -> Iterator[None]:
+    """While the block runs: should this process be killed, its children are ended. Needs ``/proc``; idle elsewhere."""
+    mark = f"{_MARK}={uuid.uuid4()}"
+    before = os.environ.get(_MARK)
+    # Its own session, so that an interrupt from the terminal does not end it first; no mark of its own.
+    watch = subprocess.Popen(
+        ["/bin/sh", "-c", _WATCH, "trasgo-watch", mark],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+        start_new_session=True,
+        env={"PATH": os.defpath},
+    )
+    os.environ[_MARK] = mark.split("=", 1)[1]
+    try:
+        yield
+    finally:
+        watch.kill()
+        watch.wait()
+        os.environ.pop(_MARK, None) if before is None else os.environ.update({_MARK: before})
