@@ -43,5 +43,5 @@ def children_end_with_this_process() -> Iterator[None]:
         yield
     finally:
         watch.kill()
-        watch.wait()
+        watch.communicate()
         os.environ.pop(_MARK, None) if before is None else os.environ.update({_MARK: before})

@@ -43,6 +43,8 @@ CASES: Mapping[str, tuple[str, Any, dict[str, Any]]] = {
     "binary": ("randomized_response", PAIR, {}),
     "kary": ("kary_randomized_response", LABELS, {}),
     "kary-missing": ("kary_randomized_response", LABELS, {"missing": True}),
+    "binned": ("binned_randomized_response", NUMBERS, {"bins": 6}),
+    "staircase": ("staircase", NUMBERS, {}),
     "planar-box": ("planar_laplace", BOX, {"radius_m": "200"}),
     "planar-cells": ("planar_laplace", CELLS, {"radius_m": "200"}),
 }

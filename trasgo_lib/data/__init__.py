@@ -11,6 +11,7 @@ from trasgo_lib.data.batches import (
     ReleasedCodes,
     ReleasedTable,
 )
+from trasgo_lib.data.bins import EqualBins
 from trasgo_lib.data.box_domain import BoxDomain
 from trasgo_lib.data.category_domain import CategoryDomain
 from trasgo_lib.data.cells_domain import CellsDomain
@@ -21,6 +22,7 @@ from trasgo_lib.data.domain import Codes, Domain, Outside
 from trasgo_lib.data.ingest import read_source, validate_source
 from trasgo_lib.data.input_report import ColumnCounts, InputReport, UnitCounts, refused_report
 from trasgo_lib.data.number_domain import NumberDomain
+from trasgo_lib.data.product_domain import ProductDomain, ProductPart
 from trasgo_lib.data.reading import ColumnReading, CsvReading, SourceReading
 from trasgo_lib.data.source_file import source_digest
 from trasgo_lib.data.store_codes import (
@@ -50,11 +52,14 @@ __all__ = [
     "DateDomain",
     "DateFormat",
     "Domain",
+    "EqualBins",
     "InputReport",
     "NumberDomain",
     "Outside",
     "PrivateCodes",
     "PrivateTable",
+    "ProductDomain",
+    "ProductPart",
     "PublicValues",
     "ReleasedCodes",
     "ReleasedTable",

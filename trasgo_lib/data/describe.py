@@ -11,7 +11,28 @@ from trasgo_lib.data.cells_domain import CellsDomain
 from trasgo_lib.data.date_domain import DateDomain
 from trasgo_lib.data.domain import Domain
 from trasgo_lib.data.number_domain import NumberDomain
+from trasgo_lib.data.product_domain import ProductDomain, ProductPart
 from trasgo_lib.errors import ConfigError, Reason
+
+
+def _product(parts: Any) -> ProductDomain:
+    if not isinstance(parts, list) or not all(isinstance(part, dict) and set(part) == _PART_KEYS for part in parts):
+        raise ConfigError.of(
+            Reason.BAD_SHAPE,
+            "domain.parts",
+            required=f"a list of parts with the keys {', '.join(sorted(_PART_KEYS))}",
+            came="another shape",
+            fix="Use a description that describe() gave.",
+        )
+    return ProductDomain(
+        [
+            ProductPart(part["name"], domain_from_description(part["domain"]), part["bins"], part["missing"])
+            for part in parts
+        ]
+    )
+
+
+_PART_KEYS = {"name", "domain", "bins", "missing"}
 
 _KINDS: dict[str, tuple[Callable[..., Domain], tuple[str, ...]]] = {
     "number": (NumberDomain, ("lower", "upper", "step", "unit")),
@@ -19,6 +40,7 @@ _KINDS: dict[str, tuple[Callable[..., Domain], tuple[str, ...]]] = {
     "date": (DateDomain, ("lower", "upper", "step")),
     "box": (BoxDomain, ("box", "crs", "step_m")),
     "cells": (CellsDomain, ("cells",)),
+    "product": (_product, ("parts",)),
 }
 """Kind of domain: its class and the keys of its description that build it."""
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import hashlib
 from abc import ABC, abstractmethod
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
 from functools import cached_property
@@ -18,9 +18,10 @@ import numpy as np
 import rfc8785
 from numpy.typing import NDArray
 
+from trasgo_lib.amounts import Epsilon
 from trasgo_lib.budget.events import LossEvent
 from trasgo_lib.errors import InputContractError, Reason
-from trasgo_lib.mechanisms.channel import Channel, Json, Moments
+from trasgo_lib.mechanisms.channel import Json, Kernel, Moments
 from trasgo_lib.noise import CHUNK_ROWS, Keystream
 
 
@@ -37,6 +38,7 @@ class ChannelFacts:
         certified_delta: 0 for pure channels.
         event: loss event of one draw, at the claim.
         parameters: strict JSON from which the whole weight table follows.
+        difference: bound on the relative difference between a weight and the law that draws follow.
     """
 
     name: str
@@ -47,6 +49,7 @@ class ChannelFacts:
     certified_delta: Decimal
     event: LossEvent
     parameters: Mapping[str, Json]
+    difference: Decimal = Decimal(0)
 
 
 def checked_codes(codes: NDArray[np.int32], inputs: int) -> NDArray[np.int32]:
@@ -78,6 +81,93 @@ def checked_codes(codes: NDArray[np.int32], inputs: int) -> NDArray[np.int32]:
             rows=int(((array < 0) | (array >= inputs)).sum()),
         )
     return array.astype(np.int32, copy=False)
+
+
+Draw = Callable[[NDArray[np.int32], NDArray[np.uint64], NDArray[np.int32]], None]
+"""Writes one chunk of outputs: int32[rows], uint64[rows * words_per_row] -> ``out``, int32[rows]."""
+
+
+def sample_rows(
+    table: Kernel, draw: Draw, codes: NDArray[np.int32], keystream: Keystream, first_row: int
+) -> NDArray[np.int32]:
+    """Draw outputs chunk by chunk: int32[rows] -> int32[rows].
+
+    Args:
+        table: what is drawn from.
+        draw: its chunk of outputs.
+        codes: private input codes.
+        keystream: the stream of this draw, used for nothing else.
+        first_row: global index of the first row.
+
+    Raises:
+        InputContractError: a code outside ``0..inputs-1``; nothing is drawn.
+    """
+    private, per_row = checked_codes(codes, table.inputs), table.words_per_row
+    released = np.empty(len(private), dtype=np.int32)
+    for start in range(0, len(private), CHUNK_ROWS):
+        chunk = private[start : start + CHUNK_ROWS]
+        words = keystream.words((first_row + start) * per_row, len(chunk) * per_row)
+        draw(chunk, words, released[start : start + CHUNK_ROWS])
+    return released
+
+
+class TableKernel(ABC):
+    """Base of every kernel in this room; see ``Kernel`` for the meaning of each member.
+
+    Args:
+        codes: number of input codes.
+        outputs: number of output codes; as many by default.
+    """
+
+    words_per_row: int = 1
+
+    def __init__(self, codes: int, outputs: int | None = None) -> None:
+        self.inputs = codes
+        self.outputs = codes if outputs is None else outputs
+
+    @property
+    def total(self) -> int:
+        """What each row of weights sums to."""
+        return 1 << (64 * self.words_per_row)
+
+    @cached_property
+    def digest(self) -> str:
+        """SHA-256 over the weights, hex."""
+        summary = hashlib.sha256(type(self).__name__.encode("ascii"))
+        for part in self._table_bytes():
+            summary.update(len(part).to_bytes(8, "big"))
+            summary.update(part)
+        return summary.hexdigest()
+
+    def sample(self, codes: NDArray[np.int32], keystream: Keystream, first_row: int = 0) -> NDArray[np.int32]:
+        """Draw outputs: int32[rows] -> int32[rows]; see ``Channel.sample``.
+
+        Args:
+            codes: released or unreleased codes of the level above.
+            keystream: the stream of this step, used for nothing else.
+            first_row: global index of the first row.
+
+        Raises:
+            InputContractError: a code outside ``0..inputs-1``; nothing is drawn.
+        """
+        return sample_rows(self, self.draw_into, codes, keystream, first_row)
+
+    def _checked_code(self, code: int) -> int:
+        if not 0 <= code < self.inputs:
+            raise IndexError(f"input codes go from 0 to {self.inputs - 1}")
+        return code
+
+    @abstractmethod
+    def weights(self, code: int) -> tuple[int, ...]:
+        """Weights over output codes for one input: integers >= 0 that sum to ``total``."""
+
+    @abstractmethod
+    def draw_into(self, codes: NDArray[np.int32], words: NDArray[np.uint64], out: NDArray[np.int32]) -> None:
+        """Write one chunk of outputs: int32[rows], uint64[rows * words_per_row] -> ``out``, int32[rows]."""
+
+    @abstractmethod
+    def _table_bytes(self) -> Iterator[bytes]:
+        """Bytes that fix every weight, little-endian words, for the digest."""
 
 
 class TableChannel(ABC):
@@ -129,6 +219,11 @@ class TableChannel(ABC):
         return self._facts.certified_delta
 
     @property
+    def difference(self) -> Decimal:
+        """Bound on the relative difference between a weight and the law that draws follow."""
+        return self._facts.difference
+
+    @property
     def event(self) -> LossEvent:
         """The loss event of one draw, at the claim."""
         return self._facts.event
@@ -139,7 +234,7 @@ class TableChannel(ABC):
         return dict(self._facts.parameters)
 
     @property
-    def support(self) -> range:
+    def support(self) -> Sequence[int]:
         """All output codes: every input can produce each of them."""
         return range(self.outputs)
 
@@ -186,16 +281,10 @@ class TableChannel(ABC):
         Raises:
             InputContractError: a code outside ``0..inputs-1``; nothing is drawn.
         """
-        private = checked_codes(codes, self.inputs)
-        released = np.empty(len(private), dtype=np.int32)
-        for start in range(0, len(private), CHUNK_ROWS):
-            chunk = private[start : start + CHUNK_ROWS]
-            words = keystream.words((first_row + start) * self.words_per_row, len(chunk) * self.words_per_row)
-            self._draw(chunk, words, released[start : start + CHUNK_ROWS])
-        return released
+        return sample_rows(self, self._draw, codes, keystream, first_row)
 
-    def coarsen(self, level: Decimal) -> Channel | None:
-        """None: coupled levels arrive with the chains."""
+    def coarsen(self, level: Epsilon | str) -> Kernel | None:
+        """None, where no kernel turns these outputs into those of a lower level."""
         return None
 
     def _checked_code(self, code: int) -> int:

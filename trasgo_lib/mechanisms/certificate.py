@@ -33,6 +33,12 @@ def published(epsilon: Decimal) -> Decimal:
         return max(epsilon, Decimal(0)).quantize(_EPSILON_STEP, rounding=ROUND_CEILING)
 
 
+def rounded_up(value: Fraction) -> Decimal:
+    """A non-negative fraction as a decimal of 20 digits, rounded up."""
+    with localcontext(Context(prec=20, rounding=ROUND_CEILING)):
+        return Decimal(value.numerator) / Decimal(value.denominator)
+
+
 def largest_ratio(high: NDArray[np.uint64], low: NDArray[np.uint64]) -> tuple[int, int]:
     """The pair ``(high[j], low[j])`` of the largest ratio, exactly.
 

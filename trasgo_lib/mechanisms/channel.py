@@ -6,7 +6,7 @@ certificate bounds and what the channel file publishes are the same numbers.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
 from typing import Protocol
@@ -14,6 +14,7 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from trasgo_lib.amounts import Epsilon
 from trasgo_lib.budget.events import LossEvent
 from trasgo_lib.noise.keystream import Keystream
 
@@ -32,6 +33,39 @@ class Moments:
 
     mean: NDArray[np.float64]
     variance: NDArray[np.float64]
+
+
+class Kernel(Protocol):
+    """Integer rows over output codes: what is drawn, apart from what it claims.
+
+    A kernel turns released codes of one level into codes of a lower one. Unlike a channel's, its weights may be 0.
+    """
+
+    @property
+    def inputs(self) -> int:
+        """Number of input codes."""
+
+    @property
+    def outputs(self) -> int:
+        """Number of output codes."""
+
+    @property
+    def total(self) -> int:
+        """What each row of weights sums to."""
+
+    @property
+    def words_per_row(self) -> int:
+        """How many 64-bit words a draw takes: 1 or 2."""
+
+    @property
+    def digest(self) -> str:
+        """SHA-256 over the weights, hex."""
+
+    def weights(self, code: int) -> tuple[int, ...]:
+        """Weights over output codes for one input: integers >= 0 that sum to ``total``."""
+
+    def sample(self, codes: NDArray[np.int32], keystream: Keystream, first_row: int = 0) -> NDArray[np.int32]:
+        """Draw outputs: int32[rows] -> int32[rows]; see ``Channel.sample``."""
 
 
 class Channel(Protocol):
@@ -73,11 +107,19 @@ class Channel(Protocol):
         """The delta that goes with it; 0 for pure channels."""
 
     @property
+    def difference(self) -> Decimal:
+        """Bound on the relative difference between any weight and the law that draws follow.
+
+        0, except for the coarsened levels of a chain, whose law is a product of integer matrices: what is certified
+        is that product, and ``weights`` are its entries rounded to 2**64.
+        """
+
+    @property
     def event(self) -> LossEvent:
         """The loss event of one draw, at the claim."""
 
     @property
-    def support(self) -> range:
+    def support(self) -> Sequence[int]:
         """Output codes that can occur; every input can produce each of them."""
 
     @property
@@ -108,7 +150,7 @@ class Channel(Protocol):
         """SHA-256 over name, version, parameters and the weights, hex."""
 
     def weights(self, code: int) -> tuple[int, ...]:
-        """Weights over output codes for one input: integers >= 1 that sum to ``total``."""
+        """Weights over output codes for one input: integers that sum to ``total``, at least 1 all over ``support``."""
 
     def sample(self, codes: NDArray[np.int32], keystream: Keystream, first_row: int = 0) -> NDArray[np.int32]:
         """Draw outputs: int32[rows] -> int32[rows].
@@ -125,5 +167,15 @@ class Channel(Protocol):
         Entries can be negative. Linear: counts in, counts out; shares in, shares out.
         """
 
-    def coarsen(self, level: Decimal) -> Channel | None:
-        """The coupled channel of a lower level, or None where the mechanism has no chain."""
+    def coarsen(self, level: Epsilon | str) -> Kernel | None:
+        """The kernel that turns outputs of this channel into outputs of a lower level, or None where there is none.
+
+        With ``K`` this channel and ``R`` the kernel, the product ``K R`` is certified at the lower level. Releasing
+        both outputs costs what this channel costs, because the lower one is drawn from the higher one alone.
+
+        Args:
+            level: the lower claim, decimal text or an ``Epsilon``.
+
+        Raises:
+            ConfigError: a level that is not below this channel's claim, or that no kernel of 64-bit words meets.
+        """

@@ -5,6 +5,7 @@ Seeds come from ``decimal`` (correctly rounded arithmetic, 100 digits); everythi
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from decimal import Context, Decimal
 
 import numpy as np
@@ -45,6 +46,20 @@ def symmetric_weights(shares: list[int]) -> NDArray[np.uint64]:
         up[-1] += ((1 << _WORD_BITS) - centre - 2 * sum(up)) // 2
     centre = (1 << _WORD_BITS) - 2 * sum(up)
     return np.array([*reversed(up), centre, *up], dtype=np.uint64)
+
+
+def rounded_row(shares: Sequence[int]) -> NDArray[np.uint64]:
+    """One row of relative shares as weights: nearest integers, at least 1, that sum to 2**64, remainder to the mode.
+
+    Args:
+        shares: at least two non-negative whole numbers of any size.
+    """
+    total = sum(shares)
+    half = total >> 1
+    weights = [max(1, ((share << _WORD_BITS) + half) // total) for share in shares]
+    mode = max(range(len(weights)), key=weights.__getitem__)
+    weights[mode] += (1 << _WORD_BITS) - sum(weights)
+    return np.array(weights, dtype=np.uint64)
 
 
 def multiply_high(left: NDArray[np.uint64], right: NDArray[np.uint64]) -> NDArray[np.uint64]:

@@ -35,7 +35,7 @@ from trasgo_lib.mechanisms.certificate import (
     pure_epsilon,
     shift_extremes,
 )
-from trasgo_lib.mechanisms.channel import Channel, Json
+from trasgo_lib.mechanisms.channel import Channel, Json, Kernel
 from trasgo_lib.mechanisms.fixed_point import BITS, CONTEXT, symmetric_weights, to_fixed
 from trasgo_lib.mechanisms.missing import rebuild_flag, with_flag
 from trasgo_lib.mechanisms.parameters import StoredParameters, read_delta, read_epsilon, refused
@@ -69,8 +69,8 @@ def _series_sum(sigma: Decimal) -> Decimal:
     return CONTEXT.multiply(front, total)
 
 
-def normal_noise(size: int, sigma: Decimal) -> NDArray[np.uint64]:
-    """Weights of the shifts ``-(size-1)..size-1``, tails lumped at both ends.
+def normal_shares(size: int, sigma: Decimal) -> list[int]:
+    """Shares of the shifts ``0..size-2`` and of the lumped tail, as multiples of 2**-256.
 
     Two multiplications a step: neighbouring shares have the ratio ``q**(2z+1)``, which itself falls by ``q**2``.
 
@@ -87,7 +87,17 @@ def normal_noise(size: int, sigma: Decimal) -> NDArray[np.uint64]:
         step = (step * shrink) >> BITS
         shares.append(share)
         inside += 2 * share
-    return symmetric_weights([*shares, max(0, ((1 << BITS) - inside) // 2)])
+    return [*shares, max(0, ((1 << BITS) - inside) // 2)]
+
+
+def normal_noise(size: int, sigma: Decimal) -> NDArray[np.uint64]:
+    """Weights of the shifts ``-(size-1)..size-1``, tails lumped at both ends.
+
+    Args:
+        size: number of codes, at least 2.
+        sigma: in code steps, exact.
+    """
+    return symmetric_weights(normal_shares(size, sigma))
 
 
 def _certificate(noise: NDArray[np.uint64], delta: Delta) -> Decimal:
@@ -96,8 +106,8 @@ def _certificate(noise: NDArray[np.uint64], delta: Delta) -> Decimal:
     return approximate_epsilon(noise, delta.fraction)
 
 
-def _start(size: int, epsilon: float, delta: float) -> float:
-    """A first sigma: the clamped pure formula, or the unclamped one of Balle and Wang."""
+def sigma_guess(size: int, epsilon: float, delta: float) -> float:
+    """A first sigma, in code steps: the clamped pure formula, or the unclamped one of Balle and Wang."""
     reach, normal = size - 1, NormalDist()
     pure = -reach / normal.inv_cdf(0.5 * exp(-epsilon))
     if delta == 0:
@@ -116,7 +126,7 @@ def _sigma_for(size: int, claim: Epsilon, delta: Delta) -> Decimal | None:
     if is_beyond_words(claim):
         return None
     for level in build_levels(claim):
-        start = _start(size, float(level), float(delta.fraction))
+        start = sigma_guess(size, float(level), float(delta.fraction))
         search = ScaleSearch(lambda sigma: _certificate(normal_noise(size, sigma), delta), level, start, rising=False)
         sigma = search.find()
         if sigma is not None and meets(_certificate(normal_noise(size, sigma), delta), claim):
@@ -144,7 +154,15 @@ def _assemble(size: int, claim: Epsilon, delta: Delta, sigma: Decimal) -> ShiftC
         parameters={"epsilon": claim.text, "delta": delta.text, "sigma": f"{sigma:f}", "codes": size},
     )
     table = ShiftNoise(noise)
-    return ShiftChannel(facts, table, SmoothInverse(table))
+    channel = ShiftChannel(facts, table, SmoothInverse(table), lambda claim: _coarsen(channel, claim))
+    return channel
+
+
+def _coarsen(channel: ShiftChannel, claim: Epsilon) -> Kernel:
+    # imported late: the chain's tables are built from those of this module
+    from trasgo_lib.mechanisms.gaussian_chain import coarsening_kernel
+
+    return coarsening_kernel(channel, claim)
 
 
 def build_gaussian(

@@ -26,9 +26,11 @@ from trasgo_lib.mechanisms.calibration import (
     require_certified,
 )
 from trasgo_lib.mechanisms.certificate import log_ratio
-from trasgo_lib.mechanisms.channel import Channel, Json
+from trasgo_lib.mechanisms.channel import Channel, Json, Kernel
+from trasgo_lib.mechanisms.coupling import lower_claim, unreachable_step
 from trasgo_lib.mechanisms.fixed_point import CONTEXT
 from trasgo_lib.mechanisms.parameters import StoredParameters, read_epsilon, refused
+from trasgo_lib.mechanisms.rotation_chain import RotationKernel, RotationProduct, rotate, rotation_table
 from trasgo_lib.noise import AliasTable
 
 BINARY_NAME = "randomized_response"
@@ -56,9 +58,7 @@ class RotationChannel(TableChannel):
 
     @cached_property
     def _alias(self) -> AliasTable:
-        offsets = np.full(self.inputs, self._other, dtype=np.uint64)
-        offsets[0] = self._keep
-        return AliasTable(offsets)
+        return rotation_table(self.inputs, self._other)
 
     def weights(self, code: int) -> tuple[int, ...]:
         """Weights over output codes for one input: integers >= 1 that sum to 2**64."""
@@ -93,12 +93,21 @@ class RotationChannel(TableChannel):
         frequencies: NDArray[np.float64] = (outputs - other * outputs.sum()) / kept
         return frequencies
 
+    @property
+    def other(self) -> int:
+        """Weight of each code but the true one, out of 2**64."""
+        return self._other
+
+    def coarsen(self, level: Epsilon | str) -> Kernel | None:
+        """Keep the released code or draw afresh, solved so that the product meets the lower level."""
+        claim = lower_claim(self.name, level, self.event)
+        other = RotationProduct.of(self.inputs, (self._other,)).step_to(claim.decimal - SLACK)
+        if other is None:
+            raise unreachable_step(self.name, claim)
+        return RotationKernel(self.inputs, other)
+
     def _draw(self, codes: NDArray[np.int32], words: NDArray[np.uint64], out: NDArray[np.int32]) -> None:
-        self._alias.draw(words, out)
-        out += codes
-        # unsigned: below k the subtraction wraps to a huge number, so the minimum is the remainder modulo k
-        place = out.view(np.uint32)
-        np.minimum(place, place - np.uint32(self.outputs), out=place)
+        rotate(self._alias, self.outputs, codes, words, out)
 
     def _table_bytes(self) -> Iterator[bytes]:
         yield self._other.to_bytes(8, "little")
@@ -110,7 +119,7 @@ def is_numeric(domain: Domain) -> bool:
     return domain.kind in _ORDERED_KINDS or domain.describe().get("ordered") is True
 
 
-def _other_weight(codes: int, level: Decimal) -> int:
+def other_weight(codes: int, level: Decimal) -> int:
     """The least weight of the other codes whose ratio to the true code's is at most ``exp(level)``."""
     odds = CONTEXT.add(CONTEXT.exp(level), Decimal(codes - 1))
     return int(CONTEXT.divide(Decimal(_WORD), odds)) + 1
@@ -138,11 +147,16 @@ def _assemble(name: str, domain: Domain, codes: int, claim: Epsilon, other: int)
 def _other_for(codes: int, claim: Epsilon) -> int | None:
     if is_beyond_words(claim):
         return None
-    other = _other_weight(codes, CONTEXT.subtract(claim.decimal, SLACK))
+    other = other_weight(codes, CONTEXT.subtract(claim.decimal, SLACK))
     return other if meets(_certificate(codes, other), claim) else None
 
 
-def _require_binary(name: str, domain: Domain) -> None:
+def require_binary(name: str, domain: Domain) -> None:
+    """Refuse the binary form on any but two codes.
+
+    Raises:
+        ConfigError: another number of codes.
+    """
     if name == BINARY_NAME and domain.size != 2:
         raise refused(f"{name} domain", "two codes", f"{domain.size} codes", f"Use {KARY_NAME}.")
 
@@ -159,7 +173,7 @@ def build_randomized_response(name: str, domain: Domain, epsilon: object, *, mis
     Raises:
         ConfigError: more than two codes for the binary form, or an epsilon that 64-bit weights cannot realise.
     """
-    _require_binary(name, domain)
+    require_binary(name, domain)
     claim, codes = read_epsilon(name, epsilon), domain.size + missing
     other = _other_for(codes, claim)
     if other is None:
@@ -175,7 +189,7 @@ def rebuild_randomized_response(name: str, domain: Domain, parameters: Mapping[s
         VerificationError: the weights prove less than the claim.
     """
     stored = StoredParameters(name, parameters)
-    _require_binary(name, domain)
+    require_binary(name, domain)
     codes = stored.integer("codes", below=2**31)
     if codes not in (domain.size, domain.size + 1):
         raise refused(f"{name} parameters.codes", f"{domain.size}, or one more", str(codes), "Use its own domain.")

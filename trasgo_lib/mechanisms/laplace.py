@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from decimal import Decimal
+from functools import partial
 
 import numpy as np
 from numpy.typing import NDArray
@@ -26,8 +27,10 @@ from trasgo_lib.mechanisms.calibration import (
     require_certified,
 )
 from trasgo_lib.mechanisms.certificate import published, pure_epsilon, shift_extremes
-from trasgo_lib.mechanisms.channel import Channel, Json
+from trasgo_lib.mechanisms.channel import Channel, Json, Kernel
+from trasgo_lib.mechanisms.coupling import unreachable_step
 from trasgo_lib.mechanisms.fixed_point import BITS, CONTEXT, symmetric_weights, to_fixed
+from trasgo_lib.mechanisms.geometric_kernel import geometric_kernel
 from trasgo_lib.mechanisms.missing import rebuild_flag, with_flag
 from trasgo_lib.mechanisms.parameters import StoredParameters, read_epsilon
 from trasgo_lib.mechanisms.shift import ShiftChannel, ShiftNoise
@@ -93,7 +96,8 @@ class GeometricInverse:
         return inner / (b * b)
 
 
-def _inverse(size: int, epsilon: Decimal) -> GeometricInverse:
+def geometric_inverse(size: int, epsilon: Decimal) -> GeometricInverse:
+    """The inverse of the noise of one exact level."""
     decay = CONTEXT.exp(CONTEXT.divide(epsilon, Decimal(1 - size)))
     return GeometricInverse(size, float(decay), float(CONTEXT.subtract(Decimal(1), decay)))
 
@@ -113,7 +117,14 @@ def _assemble(size: int, claim: Epsilon, level: Decimal, noise: NDArray[np.uint6
         event=loss_event(claim),
         parameters={"epsilon": claim.text, "level": f"{level:f}", "codes": size},
     )
-    return ShiftChannel(facts, ShiftNoise(noise), _inverse(size, level))
+    return ShiftChannel(facts, ShiftNoise(noise), geometric_inverse(size, level), partial(_coarsen, size, level))
+
+
+def _coarsen(size: int, finer: Decimal, claim: Epsilon) -> Kernel:
+    for level in build_levels(claim):
+        if level < finer and (kernel := geometric_kernel(size, finer, level)).rounding_error is not None:
+            return kernel
+    raise unreachable_step(NAME, claim)
 
 
 def _build_value(size: int, claim: Epsilon) -> ShiftChannel | None:

@@ -27,6 +27,7 @@ from trasgo_lib.mechanisms.channel import Json
 from trasgo_lib.mechanisms.fixed_point import CONTEXT
 from trasgo_lib.mechanisms.parameters import StoredParameters, read_fill, refused
 from trasgo_lib.mechanisms.shift import ShiftChannel
+from trasgo_lib.mechanisms.shift_chain import ProductChannel
 
 _WORD = 1 << 64
 
@@ -43,7 +44,7 @@ class FlaggedChannel(TableChannel):
 
     words_per_row = 2
 
-    def __init__(self, facts: ChannelFacts, value: ShiftChannel, flip: int, fill: int) -> None:
+    def __init__(self, facts: ChannelFacts, value: ShiftChannel | ProductChannel, flip: int, fill: int) -> None:
         super().__init__(facts)
         self._value = value
         self._flip = flip
@@ -94,7 +95,7 @@ class FlaggedChannel(TableChannel):
         np.copyto(out, missing_code, where=missing ^ (words[0::2] < np.uint64(self._flip)))
 
     def _table_bytes(self) -> Iterator[bytes]:
-        yield self._value.noise.weights.astype("<u8").tobytes()
+        yield from self._value.table_bytes()
         yield self._flip.to_bytes(8, "little")
         yield self._fill.to_bytes(8, "little")
 

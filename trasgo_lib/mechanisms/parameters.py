@@ -106,6 +106,39 @@ class StoredParameters:
             )
         return value
 
+    def _list(self, key: str, *, empty: bool = False) -> list[Json]:
+        value = self._values.pop(key, None)
+        if not isinstance(value, list) or not (value or empty):
+            raise refused(f"{self._where}.{key}", "a list", type(value).__name__, "The channel file is damaged.")
+        return value
+
+    def texts(self, key: str) -> tuple[str, ...]:
+        """A required list of texts.
+
+        Raises:
+            ConfigError: absent, empty or with other entries.
+        """
+        return tuple(self._entry(key, value).text("entry") for value in self._list(key))
+
+    def decimals(self, key: str, *, empty: bool = False) -> tuple[Decimal, ...]:
+        """A required list of positive decimals, as text in the file; it may be empty where that is said.
+
+        Raises:
+            ConfigError: absent, empty or with other entries.
+        """
+        return tuple(self._entry(key, value).decimal("entry") for value in self._list(key, empty=empty))
+
+    def integers(self, key: str, *, below: int, empty: bool = False) -> tuple[int, ...]:
+        """A required list of whole numbers from 0 to ``below - 1``, as ints or decimal text; see ``decimals``.
+
+        Raises:
+            ConfigError: absent, empty or with other entries.
+        """
+        return tuple(self._entry(key, value).integer("entry", below=below) for value in self._list(key, empty=empty))
+
+    def _entry(self, key: str, value: Json) -> StoredParameters:
+        return StoredParameters(f"{self._where}.{key}", {"entry": value})
+
     def has(self, key: str) -> bool:
         """Whether a key is there and not yet read."""
         return key in self._values

@@ -9,6 +9,8 @@ from typing import Any
 
 from trasgo_lib.data import Domain
 from trasgo_lib.errors import ConfigError, Reason
+from trasgo_lib.mechanisms.binned import NAME as BINNED
+from trasgo_lib.mechanisms.binned import build_binned, rebuild_binned
 from trasgo_lib.mechanisms.channel import Channel, Json
 from trasgo_lib.mechanisms.exponential import NAME as EXPONENTIAL
 from trasgo_lib.mechanisms.exponential import build_exponential, rebuild_exponential
@@ -18,6 +20,8 @@ from trasgo_lib.mechanisms.krr import BINARY_NAME, KARY_NAME, build_randomized_r
 from trasgo_lib.mechanisms.laplace import NAME as LAPLACE
 from trasgo_lib.mechanisms.laplace import build_laplace, rebuild_laplace
 from trasgo_lib.mechanisms.parameters import refused
+from trasgo_lib.mechanisms.staircase import NAME as STAIRCASE
+from trasgo_lib.mechanisms.staircase import build_staircase, rebuild_staircase
 
 PLANAR_LAPLACE = "planar_laplace"
 
@@ -98,10 +102,26 @@ MECHANISMS: Mapping[str, Mechanism] = {
     ),
     KARY_NAME: Mechanism(
         name=KARY_NAME,
-        kinds=_SCALES | {"category"},
+        kinds=_SCALES | {"category", "product"},
         build=partial(build_randomized_response, KARY_NAME),
         rebuild=partial(rebuild_randomized_response, KARY_NAME),
         parameters=frozenset({"missing"}),
+        chain=True,
+    ),
+    BINNED: Mechanism(
+        name=BINNED,
+        kinds=_SCALES,
+        build=build_binned,
+        rebuild=rebuild_binned,
+        parameters=frozenset({"bins", "missing"}),
+        chain=True,
+    ),
+    STAIRCASE: Mechanism(
+        name=STAIRCASE,
+        kinds=_SCALES,
+        build=build_staircase,
+        rebuild=rebuild_staircase,
+        parameters=frozenset({"width"}),
         chain=True,
     ),
     PLANAR_LAPLACE: Mechanism(
@@ -136,17 +156,11 @@ def _mechanism(name: str, domain: Domain) -> Mechanism:
     return entry
 
 
-def build_channel(name: str, domain: Domain, epsilon: object = "1", **parameters: object) -> Channel:
-    """Build a certified channel.
-
-    Args:
-        name: a key of ``MECHANISMS``.
-        domain: declared domain; public.
-        epsilon: decimal text, an int or an ``Epsilon``; for points, the loss at ``radius_m``.
-        **parameters: the mechanism's own: ``delta``, ``missing``, ``fill``, ``utility``, ``radius_m``.
+def checked_parameters(name: str, domain: Domain, parameters: Mapping[str, object]) -> Mechanism:
+    """The entry of a mechanism that takes this domain and these parameters.
 
     Raises:
-        ConfigError: unknown mechanism or parameter, a domain it does not take, or a claim it cannot realise.
+        ConfigError: unknown mechanism or parameter, or a domain it does not take.
     """
     entry = _mechanism(name, domain)
     unknown = sorted(set(parameters) - entry.parameters)
@@ -160,7 +174,23 @@ def build_channel(name: str, domain: Domain, epsilon: object = "1", **parameters
         )
     if not isinstance(parameters.get("missing", False), bool):
         raise refused(f"{name} missing", "True or False", type(parameters["missing"]).__name__, "Write a Boolean.")
-    return entry.build(domain, epsilon, **parameters)
+    return entry
+
+
+def build_channel(name: str, domain: Domain, epsilon: object = "1", **parameters: object) -> Channel:
+    """Build a certified channel.
+
+    Args:
+        name: a key of ``MECHANISMS``.
+        domain: declared domain; public.
+        epsilon: decimal text, an int or an ``Epsilon``; for points, the loss at ``radius_m``.
+        **parameters: the mechanism's own: ``delta``, ``missing``, ``fill``, ``utility``, ``bins``, ``width``,
+            ``radius_m``.
+
+    Raises:
+        ConfigError: unknown mechanism or parameter, a domain it does not take, or a claim it cannot realise.
+    """
+    return checked_parameters(name, domain, parameters).build(domain, epsilon, **parameters)
 
 
 def rebuild_channel(name: str, domain: Domain, parameters: Mapping[str, Json]) -> Channel:
@@ -169,10 +199,17 @@ def rebuild_channel(name: str, domain: Domain, parameters: Mapping[str, Json]) -
     Args:
         name: a key of ``MECHANISMS``.
         domain: the domain of the channel file.
-        parameters: its ``parameters``, parsed JSON.
+        parameters: its ``parameters``, parsed JSON; of one level of a chain, too.
 
     Raises:
         ConfigError: unknown mechanism, wrong domain or damaged parameters.
         VerificationError: the weights prove less than the claim in the parameters.
     """
+    if "revealed" in parameters:
+        # imported late: chains are built from the entries of this table
+        from trasgo_lib.mechanisms.chain import rebuild_chain
+
+        whole = dict(parameters)
+        level = whole.pop("revealed")
+        return rebuild_chain(name, domain, whole).channel(str(level))
     return _mechanism(name, domain).rebuild(domain, parameters)

@@ -6,20 +6,41 @@ at both ends. Any domain size works, because no matrix is ever formed.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from functools import cached_property
 from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
+from trasgo_lib.amounts import Epsilon
 from trasgo_lib.mechanisms.base import ChannelFacts, TableChannel
+from trasgo_lib.mechanisms.channel import Kernel
+from trasgo_lib.mechanisms.coupling import lower_claim
 from trasgo_lib.noise import AliasTable
 
 _DIRECT_CODES = 1024
 """Up to here sums over shifts are taken one by one; above, by a fast Fourier transform."""
 
 _TOTAL = 2.0**64
+
+
+class Linear(Protocol):
+    """The linear maps of a channel over as many outputs as inputs."""
+
+    @property
+    def size(self) -> int:
+        """Number of codes."""
+
+    @property
+    def reach(self) -> int:
+        """The last code."""
+
+    def expectation(self, values: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Expected value of a function of the output for each input: float64[size] -> float64[size]."""
+
+    def outputs_of(self, frequencies: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Expected output frequencies of input frequencies: float64[size] -> float64[size]."""
 
 
 class ShiftInverse(Protocol):
@@ -30,6 +51,13 @@ class ShiftInverse(Protocol):
 
     def frequencies(self, histogram: NDArray[np.float64]) -> NDArray[np.float64]:
         """Input frequencies from output frequencies."""
+
+
+InverseOf = Callable[[Linear], ShiftInverse]
+"""How any linear map of a family is undone."""
+
+Coarsening = Callable[[Epsilon], Kernel]
+"""The kernel to a lower claim."""
 
 
 class ShiftNoise:
@@ -83,10 +111,18 @@ class ShiftChannel(TableChannel):
         facts: public facts; inputs equal outputs.
         noise: weights of the shifts, tails lumped at both ends.
         inverse: how this noise is undone.
+        coarsening: the kernel to a lower level, where the family has one.
     """
 
-    def __init__(self, facts: ChannelFacts, noise: ShiftNoise, inverse: ShiftInverse) -> None:
+    def __init__(
+        self,
+        facts: ChannelFacts,
+        noise: ShiftNoise,
+        inverse: ShiftInverse,
+        coarsening: Coarsening | None = None,
+    ) -> None:
         super().__init__(facts)
+        self._coarsening = coarsening
         self.noise = noise
         self._inverse = inverse
 
@@ -135,6 +171,10 @@ class ShiftChannel(TableChannel):
         """Input frequencies from output frequencies, as exact as the family allows."""
         return self._inverse.frequencies(np.asarray(histogram, dtype=np.float64))
 
+    def coarsen(self, level: Epsilon | str) -> Kernel | None:
+        """The family's kernel to a lower level; None on a channel that is itself a level of a chain."""
+        return None if self._coarsening is None else self._coarsening(lower_claim(self.name, level, self.event))
+
     def draw_into(self, codes: NDArray[np.int32], words: NDArray[np.uint64], out: NDArray[np.int32]) -> None:
         """Write clamped shifts: int32[rows], uint64[rows] -> ``out``, int32[rows]."""
         self._alias.draw(words, out)
@@ -146,5 +186,9 @@ class ShiftChannel(TableChannel):
     def _draw(self, codes: NDArray[np.int32], words: NDArray[np.uint64], out: NDArray[np.int32]) -> None:
         self.draw_into(codes, words, out)
 
-    def _table_bytes(self) -> Iterator[bytes]:
+    def table_bytes(self) -> Iterator[bytes]:
+        """Bytes that fix every weight, little-endian words."""
         yield self.noise.weights.astype("<u8").tobytes()
+
+    def _table_bytes(self) -> Iterator[bytes]:
+        yield from self.table_bytes()

@@ -19,7 +19,7 @@ from numpy.polynomial import chebyshev
 from numpy.typing import NDArray
 
 if TYPE_CHECKING:
-    from trasgo_lib.mechanisms.shift import ShiftNoise
+    from trasgo_lib.mechanisms.shift import Linear
 
 SCORE_BIAS_SHARE = 1e-3
 """Largest bias of the decoder as a share of the range: about the standard error of a mean over 100,000 rows."""
@@ -41,7 +41,7 @@ class SmoothInverse:
         noise: its table.
     """
 
-    def __init__(self, noise: ShiftNoise) -> None:
+    def __init__(self, noise: Linear) -> None:
         self._noise = noise
 
     @cached_property

@@ -10,7 +10,7 @@ from trasgo_lib.mechanisms import MECHANISMS
 from trasgo_lib.plan.channels import Parameter
 from trasgo_lib.plan.faults import FaultCollector
 
-_LATER = ("auto", "binned_randomized_response", "staircase")
+_LATER = ("auto",)
 """Mechanisms of the design that this version does not have."""
 
 

@@ -24,6 +24,8 @@ def test_the_reference_mechanisms_are_there() -> None:
         "randomized_response",
         "kary_randomized_response",
         "planar_laplace",
+        "binned_randomized_response",
+        "staircase",
     }
     assert {name for name, entry in MECHANISMS.items() if not entry.chain} == {"exponential", "planar_laplace"}
 
