@@ -2,8 +2,9 @@
 
 from trasgo_lib.loop.decide import first_step, next_step
 from trasgo_lib.loop.history import History, LossSource, RoundEntry, is_met
+from trasgo_lib.loop.predictions import PredictedLoss, Predictions
 from trasgo_lib.loop.steps import Continue, Shortfall, Stop, StopReason
-from trasgo_lib.loop.view import LoopPlan, LoopTarget, LoopUnit, cost_of, total_of
+from trasgo_lib.loop.view import LoopPlan, LoopTarget, LoopUnit, cost_of, spent_on, total_of
 
 __all__ = [
     "Continue",
@@ -12,6 +13,8 @@ __all__ = [
     "LoopTarget",
     "LoopUnit",
     "LossSource",
+    "PredictedLoss",
+    "Predictions",
     "RoundEntry",
     "Shortfall",
     "Stop",
@@ -20,5 +23,6 @@ __all__ = [
     "first_step",
     "is_met",
     "next_step",
+    "spent_on",
     "total_of",
 ]

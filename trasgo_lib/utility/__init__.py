@@ -11,6 +11,7 @@ from trasgo_lib.utility.losses import LOSS_NAMES, ColumnLosses, Losses, LossValu
 from trasgo_lib.utility.measure import Measurement, measure
 from trasgo_lib.utility.moments import PairMoments, Scores
 from trasgo_lib.utility.pair_table import PairTable
+from trasgo_lib.utility.released import ColumnLossEstimates, LossEstimates, estimate_losses
 from trasgo_lib.utility.summary import CodeBatches, Summary, summarise
 
 __all__ = [
@@ -18,11 +19,13 @@ __all__ = [
     "DEFAULT_BINS",
     "LOSS_NAMES",
     "CodeBatches",
+    "ColumnLossEstimates",
     "ColumnLosses",
     "CorrelationLoss",
     "Divergence",
     "Histogram",
     "LossColumn",
+    "LossEstimates",
     "LossShare",
     "LossValue",
     "Losses",
@@ -38,6 +41,7 @@ __all__ = [
     "divergence_of_counts",
     "divergence_of_shares",
     "equal_bins",
+    "estimate_losses",
     "kendall",
     "loss_columns",
     "measure",
