@@ -24,7 +24,10 @@ from trasgo_lib.noise import Keystream
 from trasgo_lib.utility import LOSS_NAMES, LossColumn, estimate_losses, measure
 
 CHECKOUT = Path(__file__).resolve().parents[2]
-FILES = {"cps1988": CHECKOUT / "configs/demo/cps1988.csv", "adult": CHECKOUT.parent / "shared/data/uci_adult_train.csv"}
+FILES = {
+    "cps1988": CHECKOUT / "configs/demo/cps1988.csv",
+    "adult": CHECKOUT.parent / "shared" / "data" / "uci_adult_train.csv",
+}
 NUMBERS = {
     "cps1988": {"wage": ("0", "2000", "10"), "education": ("0", "18", "1"), "experience": ("0", "60", "1")},
     "adult": {"age": ("17", "90", "1"), "education-num": ("1", "16", "1"), "hours-per-week": ("1", "99", "1")},

@@ -11,7 +11,10 @@ from trasgo_lib.utility.losses import LOSS_NAMES, ColumnLosses, Losses, LossValu
 from trasgo_lib.utility.measure import Measurement, measure
 from trasgo_lib.utility.moments import PairMoments, Scores
 from trasgo_lib.utility.pair_table import PairTable
+from trasgo_lib.utility.predicted_divergence import predict_divergences
 from trasgo_lib.utility.released import ColumnLossEstimates, LossEstimates, estimate_losses
+from trasgo_lib.utility.released_divergence import DivergenceEstimates
+from trasgo_lib.utility.resampling import Resampling
 from trasgo_lib.utility.summary import CodeBatches, Summary, summarise
 
 __all__ = [
@@ -23,6 +26,7 @@ __all__ = [
     "ColumnLosses",
     "CorrelationLoss",
     "Divergence",
+    "DivergenceEstimates",
     "Histogram",
     "LossColumn",
     "LossEstimates",
@@ -32,6 +36,7 @@ __all__ = [
     "Measurement",
     "PairMoments",
     "PairTable",
+    "Resampling",
     "Scores",
     "Summary",
     "correlation_loss",
@@ -46,6 +51,7 @@ __all__ = [
     "loss_columns",
     "measure",
     "pearson",
+    "predict_divergences",
     "spearman",
     "summarise",
 ]

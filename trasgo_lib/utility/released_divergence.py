@@ -10,7 +10,7 @@ JS and KL are treated on the scale of their roots, where their error does not de
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -49,8 +49,18 @@ class DivergenceEstimates:
 
 
 @dataclass(frozen=True, slots=True)
-class _Binned:
-    """Released counts and what follows from them; shares are float64[outputs], bins float64[bins]."""
+class BinnedRelease:
+    """Released counts and what follows from them.
+
+    Args:
+        rows: number of rows.
+        observed: float64[outputs], released shares.
+        inverted: float64[inputs], unbiased original shares.
+        release: float64[bins], released shares of the bins.
+        original: float64[bins], unbiased original ones.
+        maps: float64[2 * bins, outputs], from released shares to both, released ones first.
+        covariance: of both, from the released counts alone.
+    """
 
     rows: int
     observed: NDArray[np.float64] = field(repr=False)
@@ -58,9 +68,7 @@ class _Binned:
     release: NDArray[np.float64] = field(repr=False)
     original: NDArray[np.float64] = field(repr=False)
     maps: NDArray[np.float64] = field(repr=False)
-    """float64[2 * bins, outputs]: released counts to released bins, then to inverted bins."""
     covariance: NDArray[np.float64] = field(repr=False)
-    """Of both, from the released counts alone."""
 
 
 def estimate_divergences(
@@ -78,32 +86,32 @@ def estimate_divergences(
         return DivergenceEstimates.none(f"more than {MOST_CODES} codes")
     if counts.sum() == 0:
         return DivergenceEstimates.none("no rows")
-    found = _binned(channel, counts, bins)
+    found = binned_release(channel, counts, bins)
     size = len(found.release)
     noise = found.covariance[size:, size:]
     if math.sqrt(max(0.0, float(np.trace(noise)))) > MOST_NOISE:
         return DivergenceEstimates.none("the noise at this level hides the distribution")
-    near = _near(found)
-    simulated = _run_again(channel, found, near, resampling)
+    near = near_original(found)
+    simulated = run_again(channel, found, near, resampling)
     released = np.maximum(simulated[:, :size], 0.0)
     released /= released.sum(axis=1, keepdims=True)
     inverted = project_simplex(simulated[:, size:])
     grouped = found.maps[:size] @ near
-    shift = _roots(grouped, released) - _roots(inverted, released)  # float64[REPLICATES, 3]
-    plug_in = _roots(project_simplex(found.original), found.release)
-    # a total variation of rows moves in steps of one row; ends between two steps go to the outer one
-    step = 0.5 / found.rows / max(float(shift[:, 0].std()), 0.5 / found.rows)
-    estimates = [_estimate(float(plug_in[at]), shift[:, at], step, power) for at, power in enumerate((1, 2, 2))]
+    shift = roots_of(grouped, released) - roots_of(inverted, released)  # float64[REPLICATES, 3]
+    plug_in = roots_of(project_simplex(found.original), found.release)
+    found_all = interval_of(plug_in, shift, found.rows)
     spread = np.sqrt(np.maximum(np.diag(noise), 0.0))
     if bool((found.original < RARE_SCORE * spread).any()):
         rare = Estimate.none("the noise at this level hides whether the rarest bins are empty")
-        estimates[1:] = [rare, rare]
+        found_all = replace(found_all, js=rare, kl=rare)
     if bool((found.release <= 0).any()):
-        estimates[2] = Estimate.none("a bin without released rows: the divergence is infinite unless it was empty")
-    return DivergenceEstimates(*estimates)
+        empty = Estimate.none("a bin without released rows: the divergence is infinite unless it was empty")
+        found_all = replace(found_all, kl=empty)
+    return found_all
 
 
-def _binned(channel: Channel, counts: NDArray[np.int64], bins: NDArray[np.int32]) -> _Binned:
+def binned_release(channel: Channel, counts: NDArray[np.int64], bins: NDArray[np.int32]) -> BinnedRelease:
+    """Shares of bins, released and inverted, with their covariance."""
     rows = int(counts.sum())
     observed = counts / rows
     groups = (np.arange(int(bins.max()) + 1)[:, None] == bins[None, :]).astype(np.float64)
@@ -111,7 +119,7 @@ def _binned(channel: Channel, counts: NDArray[np.int64], bins: NDArray[np.int32]
     centred = maps - (maps @ observed)[:, None]
     both = maps @ observed
     size = len(groups)
-    return _Binned(
+    return BinnedRelease(
         rows,
         observed,
         channel.invert(observed),
@@ -122,7 +130,7 @@ def _binned(channel: Channel, counts: NDArray[np.int64], bins: NDArray[np.int32]
     )
 
 
-def _near(found: _Binned) -> NDArray[np.float64]:
+def near_original(found: BinnedRelease) -> NDArray[np.float64]:
     """A distribution over input codes as far from the released one as the raw one seems to be."""
     size = len(found.release)
     apart = np.hstack([-np.eye(size), np.eye(size)])
@@ -132,8 +140,8 @@ def _near(found: _Binned) -> NDArray[np.float64]:
     return project_simplex(kept * found.inverted + (1.0 - kept) * found.observed)
 
 
-def _run_again(
-    channel: Channel, found: _Binned, near: NDArray[np.float64], resampling: Resampling
+def run_again(
+    channel: Channel, found: BinnedRelease, near: NDArray[np.float64], resampling: Resampling
 ) -> NDArray[np.float64]:
     """Released and inverted bins of the channel run on ``near``: float64[REPLICATES, 2 * bins]."""
     outputs = transition(channel)
@@ -148,7 +156,7 @@ def _run_again(
 
 
 def _draw_again(
-    channel: Channel, found: _Binned, near: NDArray[np.float64], resampling: Resampling
+    channel: Channel, found: BinnedRelease, near: NDArray[np.float64], resampling: Resampling
 ) -> NDArray[np.float64]:
     edges = np.rint(np.cumsum(near) * found.rows).astype(np.int64)
     codes = np.repeat(np.arange(channel.inputs, dtype=np.int32), np.diff(edges, prepend=0))
@@ -159,7 +167,7 @@ def _draw_again(
     return shares
 
 
-def _roots(original: NDArray[np.float64], released: NDArray[np.float64]) -> NDArray[np.float64]:
+def roots_of(original: NDArray[np.float64], released: NDArray[np.float64]) -> NDArray[np.float64]:
     """TVD and the roots of JS and KL along the last axis: float64[..., 3]; KL counts only bins with released rows."""
     tvd = 0.5 * np.abs(original - released).sum(axis=-1)
     middle = (original + released) / 2
@@ -173,6 +181,21 @@ def _gain(original: NDArray[np.float64], other: NDArray[np.float64]) -> NDArray[
     ratio = np.where(here, original, 1.0) / np.where(here, other, 1.0)
     total: NDArray[np.float64] = (np.where(here, original, 0.0) * np.log(ratio)).sum(axis=-1)
     return total
+
+
+def interval_of(plug_in: NDArray[np.float64], shift: NDArray[np.float64], rows: int) -> DivergenceEstimates:
+    """Estimates from plug-ins and what a bootstrap found them to miss, both as from ``roots_of``.
+
+    Args:
+        plug_in: float64[3].
+        shift: float64[REPLICATES, 3], truth minus plug-in.
+        rows: rows of the release.
+    """
+    # a total variation of rows moves in steps of one row; ends between two steps go to the outer one
+    step = 0.5 / rows / max(float(shift[:, 0].std()), 0.5 / rows)
+    return DivergenceEstimates(
+        *(_estimate(float(plug_in[at]), shift[:, at], step, power) for at, power in enumerate((1, 2, 2)))
+    )
 
 
 def _estimate(plug_in: float, shift: NDArray[np.float64], step: float, power: int) -> Estimate:
