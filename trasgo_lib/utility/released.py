@@ -133,7 +133,7 @@ def estimate_losses(
     correlated = [column for column in columns if column.is_correlated]
     histograms = {column.name: np.zeros(channels[column.unit].outputs, dtype=np.int64) for column in correlated}
     batches = _counted(released, [column.unit for column in correlated], correlated, histograms, rows)
-    losses = estimate_correlation_losses(batches, correlated, channels, how, Resampling(stream, 0))
+    losses = estimate_correlation_losses(batches, correlated, channels, how, Resampling(stream, 0), rows)
     for _ in batches:  # where correlations gave up early, the histograms are still wanted
         pass
     return LossEstimates(

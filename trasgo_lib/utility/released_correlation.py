@@ -33,6 +33,10 @@ STRENGTH_SCORE = 4.5
 """The mean size of the raw correlations must exceed this many times their mean standard error; else the ratio's
 denominator is mostly noise."""
 
+MOST_KEPT_ROWS = 2**17
+"""Rows whose influences are looked at for standard errors, evenly spaced: so many fix an error to about 1 %, and memory
+stays bounded, 5 MB a column."""
+
 Codes = Mapping[str, NDArray[np.int32]]
 Pair = tuple[int, int]
 
@@ -70,6 +74,7 @@ def estimate_correlation_losses(
     channels: Mapping[str, Channel],
     method: CorrelationMethod,
     resampling: Resampling,
+    rows: int,
 ) -> CorrelationLossEstimates:
     """Correlation losses of every column and overall.
 
@@ -79,6 +84,7 @@ def estimate_correlation_losses(
         channels: by noise unit.
         method: fixes the standard error of the reliability rule; only Pearson's correlation is decoded.
         resampling: numbers for the bootstrap.
+        rows: number of rows of all batches.
     """
     names = [column.name for column in columns]
     if method.name != "pearson":
@@ -90,10 +96,12 @@ def estimate_correlation_losses(
             return _nothing(names, f"{column.name}: {found}")
         decoders.append(found)
     pairs = tuple(combinations(range(len(columns)), 2))
+    if rows == 0:
+        return _nothing(names, "no rows")
     if not pairs:
         return _nothing(names, "no pair of columns that vary together")
-    moments = _Moments(columns, decoders)
-    rows = moments.take(batches)
+    moments = _Moments(columns, decoders, -(-rows // MOST_KEPT_ROWS))
+    moments.take(batches)
     sides = moments.sides(pairs, rows)
     if isinstance(sides, str):
         return _nothing(names, sides)
@@ -114,16 +122,17 @@ def _nothing(names: Sequence[str], reason: str) -> CorrelationLossEstimates:
 class _Moments:
     """Decoded and plain powers of every column, row by row, and their products summed."""
 
-    def __init__(self, columns: Sequence[LossColumn], decoders: Sequence[Powers]) -> None:
+    def __init__(self, columns: Sequence[LossColumn], decoders: Sequence[Powers], stride: int) -> None:
         self._columns = columns
         self._decoders = decoders
+        self._stride = stride
         self._kept: list[NDArray[np.float64]] = []
         size = 6 * len(columns)
         self._products = np.zeros((size, size))
 
-    def take(self, batches: Iterable[Codes]) -> int:
-        """Sum over all batches; returns the rows."""
-        rows = 0
+    def take(self, batches: Iterable[Codes]) -> None:
+        """Sum over all batches, and keep some rows."""
+        first = 0
         for batch in batches:
             decoded = np.stack(
                 [way.decoded[batch[column.unit]] for way, column in zip(self._decoders, self._columns)]
@@ -131,9 +140,9 @@ class _Moments:
             plain = np.stack([self._plain(way, column, batch) for way, column in zip(self._decoders, self._columns)])
             both = np.concatenate([decoded[:, :, :3], plain], axis=0).transpose(1, 0, 2).reshape(decoded.shape[1], -1)
             self._products += both.T @ both
-            self._kept.append(decoded)
-            rows += decoded.shape[1]
-        return rows
+            # which rows are kept must not depend on the batches
+            self._kept.append(decoded[:, -first % self._stride :: self._stride])
+            first += decoded.shape[1]
 
     @staticmethod
     def _plain(way: Powers, column: LossColumn, batch: Codes) -> NDArray[np.float64]:

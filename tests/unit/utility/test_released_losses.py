@@ -90,6 +90,17 @@ def test_estimates_are_the_same_for_the_same_release_whatever_the_batches():
                 assert (ours.value, ours.high) == pytest.approx((theirs.value, theirs.high), rel=1e-9)
 
 
+def test_standard_errors_from_some_of_the_rows_are_nearly_those_of_all(monkeypatch):
+    channels = channels_at("8")
+    released = draw(channels, private(), 6)
+    whole = estimate(readers(released), channels).correlation_loss
+    monkeypatch.setattr("trasgo_lib.utility.released_correlation.MOST_KEPT_ROWS", 2000)
+    some, split = (estimate(readers(released, parts), channels).correlation_loss for parts in (1, 7))
+    assert some.high == pytest.approx(split.high, rel=1e-9)
+    assert some.standard_error == pytest.approx(whole.standard_error, rel=0.15)
+    assert some.standard_error != whole.standard_error
+
+
 def test_nothing_is_claimed_where_the_noise_hides_it():
     channels = channels_at("0.25")
     found = estimate(readers(draw(channels, private(), 1)), channels)
@@ -134,6 +145,11 @@ def test_a_lone_column_and_an_empty_bin():
     found = estimate({"sex": partial(list, [sex])}, channels, columns=COLUMNS[2:])
     assert found.correlation_loss.reason == "no pair of columns that vary together"
     assert "released rows" in found.column("sex").kl.reason
+
+
+def test_no_rows_give_no_estimates():
+    found = estimate(dict.fromkeys(private(), list), channels_at("4"), rows=0)
+    assert {found.correlation_loss.reason, found.column("age").tvd.reason} == {"no rows"}
 
 
 def test_other_rows_are_refused():
