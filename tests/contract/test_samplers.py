@@ -71,7 +71,7 @@ FLAGGED = [name for name in CASES if CASES[name].parameters.get("missing") and n
 def test_every_word_is_counted_once(name: str, epsilon: str) -> None:
     channel: Any = channel_of(name, epsilon)
     # a binned channel draws bins, and its table is that of the bins
-    alias = channel._table._alias if hasattr(channel, "_table") else channel._alias
+    alias = channel._alias if hasattr(channel, "_alias") else channel._table._alias
     is_dense = hasattr(alias, "_columns")
     for code in range(channel.inputs):
         found = counted(channel, code, word_cuts(alias, code if is_dense else None), WORD)

@@ -1,8 +1,9 @@
 """The loop's decision, a pure function of public plan values and the history.
 
-Plain form, for fresh draws that all add up: every round draws one unit again, the one with the largest loss in terms
-of its ceiling, at the next rung of its ladder. Units that meet their targets are not drawn again, so what they leave
-of the total is there for the others. No step can pass a total, whatever the history holds.
+Every round draws, or under ``composition: chain`` reveals, one unit at a higher rung: the one with the largest loss,
+as predicted for its next rung or else as found, in terms of its ceiling. It goes to the lowest rung that is predicted
+to meet its target, or else to the next one. Units that meet their targets are left alone, so what they leave of the
+total is there for the others. No step can pass a total, whatever the history or the predictions hold.
 """
 
 from __future__ import annotations
@@ -13,9 +14,10 @@ from collections.abc import Mapping, Sequence
 from trasgo_lib.amounts import Epsilon
 from trasgo_lib.budget import Cost
 from trasgo_lib.errors import AmountError, ConfigError, ConflictError, Reason
-from trasgo_lib.loop.history import History, RoundEntry
+from trasgo_lib.loop.history import History, RoundEntry, is_met
+from trasgo_lib.loop.predictions import Predictions
 from trasgo_lib.loop.steps import Continue, Shortfall, Stop, StopReason
-from trasgo_lib.loop.view import LoopPlan, LoopUnit, cost_of, total_of
+from trasgo_lib.loop.view import LoopPlan, LoopUnit, cost_of, spent_on, total_of
 
 
 def first_step(plan: LoopPlan) -> Continue:
@@ -27,13 +29,15 @@ def first_step(plan: LoopPlan) -> Continue:
     return _draw_first(plan, plan.units, Cost.zero())
 
 
-def next_step(plan: LoopPlan, history: History) -> Continue | Stop:
+def next_step(plan: LoopPlan, history: History, predictions: Predictions | None = None) -> Continue | Stop:
     """Decide what comes after a round.
 
     Args:
         plan: public.
         history: everything drawn under this version, interrupted rounds included; under ``loss_from: original`` the
             decision tells something about the raw data, which the statement says.
+        predictions: losses expected at rungs above, from released codes and public priors. They steer the order and
+            the size of steps, never what fits a total. None: rung by rung.
 
     Returns:
         ``Continue`` with levels above the units' current ones, whose cost fits what is left of every total; or
@@ -43,7 +47,8 @@ def next_step(plan: LoopPlan, history: History) -> Continue | Stop:
         ConflictError: a history of another plan.
         ConfigError: units without a draw whose first rungs do not fit.
     """
-    spent = _spent(plan, history)
+    levels = _levels(plan, history)
+    spent = _spent(plan, levels)
     latest = history.latest
     undrawn = [unit for unit in plan.units if unit.name not in latest]
     if undrawn:
@@ -52,22 +57,24 @@ def next_step(plan: LoopPlan, history: History) -> Continue | Stop:
     if not unmet:
         return Stop("met")
     if len(history.rounds) >= plan.max_rounds:
-        return _stop(plan, "unmet", unmet, latest, spent, f"the limit of {plan.max_rounds} rounds is reached")
+        return _stop(plan, "unmet", unmet, latest, levels, f"the limit of {plan.max_rounds} rounds is reached")
     hopeless = [unit for unit in unmet if not latest[unit.name].is_mendable]
     if hopeless and plan.on_unmet == "hold":
         # the version will be held whatever the others reach, so drawing them again would waste the account
         names = ", ".join(unit.name for unit in hopeless)
-        return _stop(plan, "unmet", unmet, latest, spent, f"not raised, since no level can meet the target of {names}")
+        return _stop(plan, "unmet", unmet, latest, levels, f"not raised, since no level can meet the target of {names}")
+    expected = predictions or {}
     climbing = [
-        (unit, rung)
-        for unit in sorted(unmet, key=lambda unit: _urgency(unit, latest[unit.name]))
-        if latest[unit.name].is_mendable and (rung := _next_rung(unit, latest[unit.name])) is not None
+        (unit, rungs)
+        for unit in sorted(unmet, key=lambda unit: _urgency(unit, latest[unit.name], expected))
+        if latest[unit.name].is_mendable and (rungs := _wanted(unit, latest[unit.name], expected))
     ]
-    for unit, rung in climbing:
-        after = _after(plan, unit, rung, spent)
-        if after is not None:
-            return Continue(((unit.name, rung),), after.left(total_of(plan)).epsilon)
-    return _stop(plan, "exhausted" if climbing else "unmet", unmet, latest, spent)
+    for unit, rungs in climbing:
+        for rung in rungs:
+            after = _after(plan, unit, rung, levels)
+            if after is not None:
+                return Continue(((unit.name, rung),), after.left(total_of(plan)).epsilon)
+    return _stop(plan, "exhausted" if climbing else "unmet", unmet, latest, levels)
 
 
 def _draw_first(plan: LoopPlan, units: Sequence[LoopUnit], spent: Cost) -> Continue:
@@ -84,8 +91,12 @@ def _draw_first(plan: LoopPlan, units: Sequence[LoopUnit], spent: Cost) -> Conti
     return Continue(tuple((unit.name, unit.rungs[0]) for unit in units), spent.left(total_of(plan)).epsilon)
 
 
-def _spent(plan: LoopPlan, history: History) -> Cost:
-    """What the draws of a history cost; each is charged once, however often it was measured.
+_Levels = Mapping[str, tuple[Epsilon, ...]]
+"""By unit, the level of each of its draws; a draw measured again counts once."""
+
+
+def _levels(plan: LoopPlan, history: History) -> _Levels:
+    """The levels of a history.
 
     Raises:
         ConflictError: a draw that the plan does not know, or one draw at two levels.
@@ -102,9 +113,13 @@ def _spent(plan: LoopPlan, history: History) -> Cost:
                 came=f"draw {entry.attempt} at epsilon {entry.level}",
                 fix="Start a new version for a changed plan.",
             )
+    return {name: tuple(level for (unit, _), level in draws.items() if unit == name) for name in units}
+
+
+def _spent(plan: LoopPlan, levels: _Levels) -> Cost:
     spent = Cost.zero()
-    for (name, _), level in draws.items():
-        spent = spent + cost_of(plan, units[name], level)
+    for unit in plan.units:
+        spent = spent + spent_on(plan, unit, levels[unit.name])
     return spent
 
 
@@ -112,21 +127,35 @@ def _next_rung(unit: LoopUnit, entry: RoundEntry) -> Epsilon | None:
     return next((rung for rung in unit.rungs if rung > entry.level), None)
 
 
-def _after(plan: LoopPlan, unit: LoopUnit, rung: Epsilon, spent: Cost) -> Cost | None:
+def _wanted(unit: LoopUnit, entry: RoundEntry, predictions: Predictions) -> tuple[Epsilon, ...]:
+    """Rungs to try, the best first: the lowest one predicted to meet the target, then the next one."""
+    above = [rung for rung in unit.rungs if rung > entry.level]
+    promised = {
+        found.level
+        for found in predictions.get(unit.name, ())
+        if found.loss.high is not None and is_met(found.loss.high, unit.target)
+    }
+    return tuple(dict.fromkeys([*[rung for rung in above if rung in promised][:1], *above[:1]]))
+
+
+def _after(plan: LoopPlan, unit: LoopUnit, rung: Epsilon, levels: _Levels) -> Cost | None:
     """What is spent once the rung is drawn too, or None where that passes a total."""
     try:
-        after = spent + cost_of(plan, unit, rung)
+        after = _spent(plan, {**levels, unit.name: (*levels[unit.name], rung)})
     except AmountError:  # the delta of many rows grows with e**epsilon, past what an amount can hold
         return None
     return after if after.fits(total_of(plan)) else None
 
 
-def _urgency(unit: LoopUnit, entry: RoundEntry) -> tuple[bool, float]:
+def _urgency(unit: LoopUnit, entry: RoundEntry, predictions: Predictions) -> tuple[bool, float]:
     """Sort key: the largest loss in terms of its ceiling first, losses without evidence last, then release order."""
-    if entry.loss is None or math.isnan(entry.loss) or unit.target is None:
+    following = _next_rung(unit, entry)
+    at_next = next((found.loss.value for found in predictions.get(unit.name, ()) if found.level == following), None)
+    loss = entry.loss if at_next is None else at_next
+    if loss is None or math.isnan(loss) or unit.target is None:
         return True, 0.0
     ceiling = float(unit.target.ceiling)
-    return False, -entry.loss / ceiling if ceiling else -math.inf
+    return False, -loss / ceiling if ceiling else -math.inf
 
 
 def _stop(
@@ -134,19 +163,19 @@ def _stop(
     reason: StopReason,
     unmet: Sequence[LoopUnit],
     latest: Mapping[str, RoundEntry],
-    spent: Cost,
+    levels: _Levels,
     obstacle: str | None = None,
 ) -> Stop:
-    return Stop(reason, tuple(_shortfall(plan, unit, latest[unit.name], spent, obstacle) for unit in unmet))
+    return Stop(reason, tuple(_shortfall(plan, unit, latest[unit.name], levels, obstacle) for unit in unmet))
 
 
-def _shortfall(plan: LoopPlan, unit: LoopUnit, entry: RoundEntry, spent: Cost, obstacle: str | None) -> Shortfall:
+def _shortfall(plan: LoopPlan, unit: LoopUnit, entry: RoundEntry, levels: _Levels, obstacle: str | None) -> Shortfall:
     rung = _next_rung(unit, entry)
-    left = spent.left(total_of(plan)).epsilon
+    left = _spent(plan, levels).left(total_of(plan)).epsilon
     if not entry.is_mendable:
         obstacle = "no level can change that"
     elif obstacle is None:
-        obstacle = _obstacle(plan, rung, left)
+        obstacle = _obstacle(plan, rung, left, max(levels[unit.name]))
     return Shortfall(
         unit=unit.name,
         loss_name=unit.target.loss if unit.target is not None else "",
@@ -160,9 +189,13 @@ def _shortfall(plan: LoopPlan, unit: LoopUnit, entry: RoundEntry, spent: Cost, o
     )
 
 
-def _obstacle(plan: LoopPlan, rung: Epsilon | None, left: Epsilon) -> str:
+def _obstacle(plan: LoopPlan, rung: Epsilon | None, left: Epsilon, highest: Epsilon) -> str:
     if rung is None:
         return "its ladder ends there"
+    if plan.composition == "chain":
+        price = Epsilon(max(0, rung.units - highest.units)).times(plan.max_rows)
+        what = f"the {left} left" if price > left else "the delta left"
+        return f"going on to rung {rung} costs {price} more, which does not fit {what}"
     price = rung.times(plan.max_rows)
     amount = f"{rung}" if plan.max_rows == 1 else f"{rung} ({price} for {plan.max_rows} rows of one unit)"
     what = f"the {left} left" if price > left else "the delta left"

@@ -69,6 +69,10 @@ class LoopPlan(Protocol):
         """Most geo epsilon per privacy unit."""
 
     @property
+    def composition(self) -> Literal["chain", "sequential"]:
+        """How the levels of a unit add up: to the highest one looked at, or to the sum of fresh draws."""
+
+    @property
     def max_rounds(self) -> int:
         """Most rounds."""
 
@@ -82,8 +86,33 @@ def total_of(plan: LoopPlan) -> Cost:
     return Cost(plan.epsilon_total, plan.delta_total, plan.geo_total)
 
 
+def spent_on(plan: LoopPlan, unit: LoopUnit, levels: Sequence[Epsilon]) -> Cost:
+    """What the levels of one unit cost together.
+
+    Under ``chain`` all of them are coarsenings of the highest, so that one alone pays epsilon; a level at or below it
+    adds none. Delta adds up over every level looked at, since each has its own failure event. Under ``sequential``
+    every draw is fresh and all of them add up.
+
+    Args:
+        plan: public.
+        unit: one of its units.
+        levels: levels drawn or revealed, one entry a draw; none costs nothing.
+
+    Raises:
+        AmountError: a sum past what an amount can hold.
+    """
+    looked_at = sorted(set(levels)) if plan.composition == "chain" else list(levels)
+    each = [cost_of(plan, unit, level) for level in looked_at]
+    total = Cost.zero()
+    for one in each:
+        total = total + one
+    if plan.composition == "chain" and each:
+        return Cost(each[-1].epsilon, total.delta, each[-1].geo)
+    return total
+
+
 def cost_of(plan: LoopPlan, unit: LoopUnit, level: Epsilon) -> Cost:
-    """What it costs to draw a unit afresh at a level; under sequential composition every draw adds it up in full."""
+    """What it costs to draw a unit afresh at a level, with no other level of it looked at."""
     event: LossEvent
     if unit.geo.units:
         event = GeoEvent(unit.geo)

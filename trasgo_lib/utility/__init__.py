@@ -11,6 +11,10 @@ from trasgo_lib.utility.losses import LOSS_NAMES, ColumnLosses, Losses, LossValu
 from trasgo_lib.utility.measure import Measurement, measure
 from trasgo_lib.utility.moments import PairMoments, Scores
 from trasgo_lib.utility.pair_table import PairTable
+from trasgo_lib.utility.predicted_divergence import predict_divergences
+from trasgo_lib.utility.released import ColumnLossEstimates, LossEstimates, estimate_losses
+from trasgo_lib.utility.released_divergence import DivergenceEstimates
+from trasgo_lib.utility.resampling import Resampling
 from trasgo_lib.utility.summary import CodeBatches, Summary, summarise
 
 __all__ = [
@@ -18,17 +22,21 @@ __all__ = [
     "DEFAULT_BINS",
     "LOSS_NAMES",
     "CodeBatches",
+    "ColumnLossEstimates",
     "ColumnLosses",
     "CorrelationLoss",
     "Divergence",
+    "DivergenceEstimates",
     "Histogram",
     "LossColumn",
+    "LossEstimates",
     "LossShare",
     "LossValue",
     "Losses",
     "Measurement",
     "PairMoments",
     "PairTable",
+    "Resampling",
     "Scores",
     "Summary",
     "correlation_loss",
@@ -38,10 +46,12 @@ __all__ = [
     "divergence_of_counts",
     "divergence_of_shares",
     "equal_bins",
+    "estimate_losses",
     "kendall",
     "loss_columns",
     "measure",
     "pearson",
+    "predict_divergences",
     "spearman",
     "summarise",
 ]

@@ -47,6 +47,7 @@ class Plan:
     max_rows: int = 1
     max_rounds: int = 100
     on_unmet: str = "hold"
+    composition: str = "sequential"
 
 
 def eps(text):

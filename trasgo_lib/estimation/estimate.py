@@ -1,0 +1,64 @@
+"""What an estimator gives back: a value, an interval, and a reason where there is none."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Literal, Self
+
+TargetKind = Literal["file", "population"]
+"""``file``: the raw rows that were noised, so only the noise is chance. ``population``: also the draw of the rows."""
+
+NORMAL_95 = 1.959963984540054
+"""Two-sided 95 % point of the normal law."""
+
+
+@dataclass(frozen=True, slots=True)
+class Estimate:
+    """An estimate from released codes; as public as they are.
+
+    Args:
+        value: the estimate, or None where no useful one exists.
+        low: lower end of a 95 % interval; None with ``value``.
+        high: its upper end; None with ``value``.
+        standard_error: of the value, the bias allowed for in the interval not counted; None with ``value``.
+        reason: why there is no value; None where there is one.
+    """
+
+    value: float | None
+    low: float | None
+    high: float | None
+    standard_error: float | None
+    reason: str | None = None
+
+    @classmethod
+    def of(
+        cls,
+        value: float,
+        standard_error: float,
+        *,
+        bias: float = 0.0,
+        within: tuple[float, float] = (-math.inf, math.inf),
+    ) -> Self:
+        """A normal interval around a value.
+
+        Args:
+            value: the estimate.
+            standard_error: at least 0.
+            bias: largest bias of the decoder behind it; both ends are moved out by it.
+            within: the range of the estimated quantity; interval ends are clipped to it, the value is not.
+        """
+        if not (math.isfinite(value) and math.isfinite(standard_error)):
+            return cls.none("the noise leaves no finite estimate")
+        reach = NORMAL_95 * standard_error + bias
+        low, high = (min(max(end, within[0]), within[1]) for end in (value - reach, value + reach))
+        return cls(value, low, high, standard_error)
+
+    @classmethod
+    def none(cls, reason: str) -> Self:
+        """No estimate, and why."""
+        return cls(None, None, None, None, reason)
+
+    def covers(self, truth: float) -> bool:
+        """Whether the interval holds a value; an estimate without value covers nothing."""
+        return self.low is not None and self.high is not None and self.low <= truth <= self.high

@@ -1,0 +1,193 @@
+"""Losses of this release against this raw file, estimated from released codes and public channels alone."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from itertools import zip_longest
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from trasgo_lib.errors import InputContractError, Reason
+from trasgo_lib.estimation import Estimate
+from trasgo_lib.mechanisms import Channel
+from trasgo_lib.noise import Keystream
+from trasgo_lib.utility.coefficients import correlation_method
+from trasgo_lib.utility.histogram import Histogram, equal_bins
+from trasgo_lib.utility.loss_columns import LossColumn
+from trasgo_lib.utility.released_correlation import CorrelationLossEstimates, estimate_correlation_losses
+from trasgo_lib.utility.released_divergence import DivergenceEstimates, estimate_divergences
+from trasgo_lib.utility.resampling import Resampling
+from trasgo_lib.utility.summary import CodeBatches
+
+_POINTS = "losses of points are not estimated from released codes"
+
+
+@dataclass(frozen=True, slots=True)
+class ColumnLossEstimates:
+    """Estimated losses of one column; as public as the release.
+
+    Args:
+        name: column.
+        unit: its noise unit.
+        tvd: total variation distance, 0..1.
+        js: Jensen-Shannon divergence, nats.
+        kl: Kullback-Leibler divergence of the original from the released, nats.
+        correlation_loss: percent, over the pairs with this column.
+    """
+
+    name: str
+    unit: str
+    tvd: Estimate
+    js: Estimate
+    kl: Estimate
+    correlation_loss: Estimate
+
+    def value(self, loss: str) -> Estimate:
+        """One of the losses that can have a target.
+
+        Args:
+            loss: one of ``LOSS_NAMES``.
+
+        Raises:
+            KeyError: another name.
+        """
+        return {"tvd": self.tvd, "js": self.js, "kl": self.kl, "correlation_loss": self.correlation_loss}[loss]
+
+
+@dataclass(frozen=True, slots=True)
+class LossEstimates:
+    """Estimated losses of one release against its raw file; as public as the release.
+
+    Args:
+        method: name of the correlation.
+        columns: in release order.
+        correlation_loss: percent, over all pairs.
+    """
+
+    method: str
+    columns: tuple[ColumnLossEstimates, ...]
+    correlation_loss: Estimate
+
+    def column(self, name: str) -> ColumnLossEstimates:
+        """The losses of one column.
+
+        Raises:
+            KeyError: no such column.
+        """
+        for column in self.columns:
+            if column.name == name:
+                return column
+        raise KeyError(name)
+
+    def of_unit(self, unit: str, loss: str) -> Estimate:
+        """The worst estimate among a unit's columns, by its upper end; one without value is worse than any.
+
+        Args:
+            unit: noise unit.
+            loss: one of ``LOSS_NAMES``.
+
+        Raises:
+            KeyError: no such unit or loss.
+        """
+        found = [column.value(loss) for column in self.columns if column.unit == unit]
+        if not found:
+            raise KeyError(unit)
+        unknown = [estimate for estimate in found if estimate.high is None]
+        return unknown[0] if unknown else max(found, key=lambda estimate: estimate.high or 0.0)
+
+    def to_json(self) -> dict[str, Any]:
+        """Strict JSON: every number is finite or null."""
+        return {**asdict(self), "columns": [asdict(column) for column in self.columns]}
+
+
+def estimate_losses(
+    released: CodeBatches,
+    columns: Sequence[LossColumn],
+    channels: Mapping[str, Channel],
+    *,
+    method: str,
+    rows: int,
+    stream: Keystream,
+) -> LossEstimates:
+    """Estimate the losses between the raw file and this release of it.
+
+    Args:
+        released: by noise unit, how to read its released codes; units share their batches.
+        columns: what to measure, as from ``loss_columns``.
+        channels: by noise unit, the channel its codes were drawn from.
+        method: name of the correlation.
+        rows: number of rows of the table.
+        stream: a stream of a public fixed key, for the bootstrap; the same stream gives the same estimates.
+
+    Returns:
+        Estimates with 95 % intervals over the noise; None with a reason where there is no useful one.
+
+    Raises:
+        ConfigError: an unknown method.
+        InputContractError: units of different lengths or another number of rows.
+    """
+    how = correlation_method(method)
+    correlated = [column for column in columns if column.is_correlated]
+    histograms = {column.name: np.zeros(channels[column.unit].outputs, dtype=np.int64) for column in correlated}
+    batches = _counted(released, [column.unit for column in correlated], correlated, histograms, rows)
+    losses = estimate_correlation_losses(batches, correlated, channels, how, Resampling(stream, 0), rows)
+    for _ in batches:  # where correlations gave up early, the histograms are still wanted
+        pass
+    return LossEstimates(
+        how.name,
+        tuple(
+            _column(column, channels[column.unit], histograms, losses, Resampling(stream, 1 + at))
+            for at, column in enumerate(columns)
+        ),
+        losses.overall,
+    )
+
+
+def _counted(
+    released: CodeBatches,
+    units: Sequence[str],
+    columns: Sequence[LossColumn],
+    histograms: Mapping[str, NDArray[np.int64]],
+    rows: int,
+) -> Iterator[dict[str, NDArray[np.int32]]]:
+    names = list(dict.fromkeys(units))
+    seen = 0
+    for parts in zip_longest(*(released[name]() for name in names)):
+        batch = dict(zip(names, parts))
+        if len({None if part is None else part.size for part in parts}) > 1:
+            raise _mismatch("the same batches in every noise unit", "batches of different lengths")
+        for column in columns:
+            codes = batch[column.unit]
+            Histogram.check(codes, len(histograms[column.name]) - 1)
+            histograms[column.name][:] += np.bincount(codes, minlength=len(histograms[column.name]))
+        seen += parts[0].size
+        yield batch
+    if names and seen != rows:
+        raise _mismatch(f"{rows} rows", f"{seen}")
+
+
+def _column(
+    column: LossColumn,
+    channel: Channel,
+    histograms: Mapping[str, NDArray[np.int64]],
+    losses: CorrelationLossEstimates,
+    resampling: Resampling,
+) -> ColumnLossEstimates:
+    if not column.is_correlated:
+        nothing = Estimate.none(_POINTS)
+        return ColumnLossEstimates(column.name, column.unit, nothing, nothing, nothing, nothing)
+    bins = np.arange(channel.outputs, dtype=np.int32)
+    if column.bins is not None:
+        values = equal_bins(column.size, column.bins)
+        bins = np.concatenate([values, np.full(channel.outputs - column.size, values[-1] + 1, dtype=np.int32)])
+    found: DivergenceEstimates = estimate_divergences(channel, histograms[column.name], bins, resampling)
+    return ColumnLossEstimates(column.name, column.unit, found.tvd, found.js, found.kl, losses.columns[column.name])
+
+
+def _mismatch(required: str, came: str) -> InputContractError:
+    return InputContractError.of(
+        Reason.ROW_MISMATCH, "codes", required=required, came=came, fix="Estimate a release from its own codes."
+    )
