@@ -78,4 +78,4 @@ def _loop(
 
 
 def _next_draw(before: Draw | None, unit: str, level: Epsilon) -> Draw:
-    return Draw(unit, level, 1) if before is None else Draw(unit, level, before.attempt + 1, before.level)
+    return Draw(unit, level, 1, Epsilon(0)) if before is None else Draw(unit, level, before.attempt + 1, before.level)

@@ -37,7 +37,7 @@ class Draw:
     unit: str
     level: Epsilon
     attempt: int
-    before: Epsilon = Epsilon(0)
+    before: Epsilon
 
 
 @task(name="reserve", **PURE)

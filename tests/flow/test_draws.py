@@ -96,7 +96,7 @@ def test_a_probe_takes_public_codes_only_and_any_other_purpose_is_charged(office
     ref = ref_of(office)
     session = open_session(ref)
     table = ingest.fn(ref)
-    draw = Draw("sex", Epsilon.parse("1"), 1)
+    draw = Draw("sex", Epsilon.parse("1"), 1, Epsilon(0))
     with pytest.raises(BudgetError) as caught:
         draw_unit.fn(ref, table.unit("sex"), draw, "probe")
     assert caught.value.reason is Reason.STATE_CONFLICT
@@ -111,12 +111,12 @@ def test_other_codes_never_meet_the_same_words(office: Office) -> None:
     ref = ref_of(office)
     session = open_session(ref)
     ingest.fn(ref)
-    draw = Draw("sex", Epsilon.parse("1"), 1)
+    draw = Draw("sex", Epsilon.parse("1"), 1, Epsilon(0))
     zeros, ones = np.zeros(4096, dtype=np.int32), np.ones(4096, dtype=np.int32)
     flipped = [read_codes(draw_unit.fn(ref, stored(session, codes), draw)) != codes for codes in (zeros, ones)]
     # with one stream for both the same rows would flip
     assert not np.array_equal(*flipped)
-    again = Draw("sex", Epsilon.parse("1"), 2)
+    again = Draw("sex", Epsilon.parse("1"), 2, Epsilon(0))
     assert not np.array_equal(read_codes(draw_unit.fn(ref, stored(session, zeros), again)) != zeros, flipped[0])
 
 

@@ -251,7 +251,7 @@ def _unknown_event(came: str) -> BudgetError:
     return BudgetError.of(
         Reason.UNKNOWN_NAME,
         "loss event",
-        required="pure (epsilon), approximate (epsilon, delta), geo (geo) or reveal (level, before, delta), nothing else",
+        required="pure (epsilon), approximate (epsilon, delta), geo (geo) or reveal (level, before, delta)",
         came=came,
         fix="Use a version of trasgo that knows this event.",
     )

@@ -3,7 +3,7 @@
 from trasgo_lib.mechanisms.base import ChannelFacts, TableChannel, checked_codes
 from trasgo_lib.mechanisms.chain import Certificate, Chain, Purpose, Streams, build_chain, rebuild_chain
 from trasgo_lib.mechanisms.channel import Channel, Json, Kernel, Moments
-from trasgo_lib.mechanisms.draw import chi_square, draw_codes, probe_codes
+from trasgo_lib.mechanisms.draw import chi_square, draw_codes, probe_codes, reveal_codes
 from trasgo_lib.mechanisms.margins import margin
 from trasgo_lib.mechanisms.registry import MECHANISMS, Mechanism, build_channel, rebuild_channel
 
@@ -29,4 +29,5 @@ __all__ = [
     "probe_codes",
     "rebuild_chain",
     "rebuild_channel",
+    "reveal_codes",
 ]

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from trasgo_lib.amounts import Delta, Epsilon
-from trasgo_lib.budget.events import GeoEvent, LossEvent
+from trasgo_lib.budget.events import ApproximateEvent, LossEvent, PureEvent
 from trasgo_lib.errors import ConfigError
 from trasgo_lib.mechanisms.base import ChannelFacts, TableChannel
 from trasgo_lib.mechanisms.calibration import loss_event, require_certified
@@ -131,8 +131,9 @@ def lower_claim(mechanism: str, level: Epsilon | str, event: LossEvent) -> Epsil
         ConfigError: not below the claim of the channel.
     """
     claim = read_epsilon(mechanism, level)
-    if isinstance(event, GeoEvent) or claim >= event.epsilon:
-        above = "" if isinstance(event, GeoEvent) else f" below {event.epsilon.text}"
+    top = event.epsilon if isinstance(event, PureEvent | ApproximateEvent) else None
+    if top is None or claim >= top:
+        above = "" if top is None else f" below {top.text}"
         raise refused(f"{mechanism} level", f"a level{above}", claim.text, "Coarsen to a lower level.")
     return claim
 

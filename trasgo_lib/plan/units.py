@@ -21,14 +21,15 @@ from trasgo_lib.config import (
 )
 from trasgo_lib.data import Domain
 from trasgo_lib.errors import ConfigError, Reason
-from trasgo_lib.plan.channels import Parameter, channel_of
+from trasgo_lib.mechanisms import MECHANISMS, Chain
+from trasgo_lib.plan.channels import Parameter, chain_of, channel_of
 from trasgo_lib.plan.digest import chain_digest, reading_of_file
 from trasgo_lib.plan.domains import check_codes_can_occur, compile_domain, fill_code
 from trasgo_lib.plan.faults import FaultCollector
 from trasgo_lib.plan.feasibility import certified_rungs
 from trasgo_lib.plan.ladder import ladder, most_draws
 from trasgo_lib.plan.mechanism import known_mechanism, parameters_of
-from trasgo_lib.plan.model import Target, UnitPlan
+from trasgo_lib.plan.model import MissingPolicy, Outside, Target, UnitPlan
 
 _DEFAULT_BINS = 20
 """Bins of the divergences of a number without ``bins``; fewer when the domain has fewer values."""
@@ -75,7 +76,14 @@ def compile_unit(column: NoisedColumn, path: KeyPath, context: UnitContext, faul
     certified = _rungs(column, domain, parameters, path, context, faults)
     if not certified:
         return None
-    return _unit(column, domain, parameters, certified, fill, bins, context)
+    rungs, tables = tuple(rung for rung, _ in certified), tuple(digest for _, digest in certified)
+    is_chained = context.config.loop.composition == "chain" and len(rungs) > 1
+    if is_chained:
+        coupled = _coupled(column, domain, parameters, rungs, path, faults)
+        if coupled is None:
+            return None
+        tables = (coupled.digest,)
+    return _unit(column, domain, parameters, _Levels(rungs, tables, is_chained), fill, bins, context)
 
 
 def first_level(column: NoisedColumn, config: ReleaseConfig) -> Epsilon:
@@ -107,48 +115,55 @@ def released_names(column: NoisedColumn | PlainColumn) -> tuple[str, ...]:
     return (column.name,) if column.role in ("noised", "public") else ()
 
 
+@dataclass(frozen=True, slots=True)
+class _Levels:
+    """A unit's ladder, the digests of the integers behind it, and whether its levels are coupled."""
+
+    rungs: tuple[Epsilon, ...]
+    tables: tuple[str, ...]
+    is_chained: bool
+
+    def most_draws(self, context: UnitContext) -> int:
+        """Most draws the loop can make within the total."""
+        rounds = context.config.loop.max_rounds
+        if self.is_chained:
+            return min(len(self.rungs), rounds)
+        return most_draws(self.rungs, context.available, context.max_rows, rounds)
+
+
 def _unit(
     column: NoisedColumn,
     domain: Domain,
     parameters: tuple[tuple[str, Parameter], ...],
-    certified: tuple[tuple[Epsilon, str], ...],
+    levels: _Levels,
     fill: int | None,
     bins: int | None,
     context: UnitContext,
 ) -> UnitPlan:
-    rungs = tuple(rung for rung, _ in certified)
-    first = channel_of(column.mechanism, domain, rungs[0], parameters)
+    first = channel_of(column.mechanism, domain, levels.rungs[0], parameters)
     charged = cost(first.event)
-    missing = "replace" if isinstance(column.missing, Replace) else column.missing
-    outside = "reject" if isinstance(column, CategoryColumn) else column.outside
+    missing: MissingPolicy = "replace" if isinstance(column.missing, Replace) else column.missing
+    outside: Outside = "reject" if isinstance(column, CategoryColumn) else column.outside
     date_format = column.format if isinstance(column, DateColumn) else None
-    reading = {
-        "file": reading_of_file(context.config),
-        "sources": sources_of(column),
-        "missing": missing,
-        "fill": fill,
-        "missing_codes": column.missing_codes,
-        "date_format": date_format,
-        "outside": outside,
-    }
     digest = chain_digest(
         mechanism=column.mechanism,
         version=first.version,
         parameters=parameters,
         domain=domain,
         columns=released_names(column),
-        reading=reading,
-        rungs=rungs,
-        channels=tuple(channel for _, channel in certified),
+        reading={
+            "file": reading_of_file(context.config),
+            "sources": sources_of(column),
+            "missing": missing,
+            "fill": fill,
+            "missing_codes": column.missing_codes,
+            "date_format": date_format,
+            "outside": outside,
+        },
+        rungs=levels.rungs,
+        channels=levels.tables,
         delta=charged.delta.text,
         geo=charged.geo.text,
-    )
-    is_chained = context.config.loop.composition == "chain" and len(rungs) > 1
-    rounds = context.config.loop.max_rounds
-    draws = (
-        min(len(rungs), rounds)
-        if is_chained
-        else most_draws(rungs, context.available, context.max_rows, rounds)
     )
     return UnitPlan(
         name=column.name,
@@ -162,15 +177,41 @@ def _unit(
         missing_codes=column.missing_codes,
         date_format=date_format,
         outside=outside,
-        rungs=rungs,
+        rungs=levels.rungs,
         delta=charged.delta,
         geo=charged.geo,
         target=None if column.target is None else Target(column.target.loss, column.target.ceiling),
         bins=bins,
-        draws_at_most=draws if column.target is not None else 1,
-        is_chained=is_chained,
+        draws_at_most=1 if column.target is None else levels.most_draws(context),
+        is_chained=levels.is_chained,
         chain_digest=digest,
     )
+
+
+def _coupled(
+    column: NoisedColumn,
+    domain: Domain,
+    parameters: tuple[tuple[str, Parameter], ...],
+    rungs: tuple[Epsilon, ...],
+    path: KeyPath,
+    faults: FaultCollector,
+) -> Chain | None:
+    """The chain of a whole ladder, or None with its faults noted."""
+    if not MECHANISMS[column.mechanism].chain:
+        coupled = ", ".join(sorted(name for name, known in MECHANISMS.items() if known.chain))
+        faults.add(
+            Reason.BAD_PARAMETER,
+            (*path, "mechanism"),
+            required=f"a mechanism whose levels can be coupled ({coupled}), as composition: chain needs for a target",
+            came=column.mechanism,
+            fix="Choose one of them, give the column a fixed `epsilon`, or write `composition: sequential`.",
+        )
+        return None
+    try:
+        return chain_of(column.mechanism, domain, rungs, parameters)
+    except ConfigError as error:
+        faults.take(error, (*path, "mechanism"))
+        return None
 
 
 def _rungs(

@@ -8,7 +8,7 @@ from math import isclose
 from typing import Any
 
 from trasgo_lib.amounts import Epsilon
-from trasgo_lib.budget import ApproximateEvent, Cost, LossEvent, PureEvent, cost
+from trasgo_lib.budget import ApproximateEvent, Cost, LossEvent, PureEvent, RevealEvent, cost
 from trasgo_lib.data import domain_from_description
 from trasgo_lib.errors import Reason, TrasgoError
 from trasgo_lib.mechanisms import Channel, rebuild_channel
@@ -94,6 +94,8 @@ def _ceilings(claim: LossEvent, channel: Channel) -> tuple[Decimal, Decimal]:
         return claim.epsilon.decimal, Decimal(0)
     if isinstance(claim, ApproximateEvent):
         return claim.epsilon.decimal, claim.delta.decimal
+    if isinstance(claim, RevealEvent):
+        return claim.level.decimal, claim.delta.decimal
     # a point channel certifies the loss at its declared radius
     radius_km = Decimal(str(channel.parameters["radius_m"])) / _METRES_PER_KM
     return Epsilon.ceil(claim.geo.decimal * radius_km).decimal, Decimal(0)

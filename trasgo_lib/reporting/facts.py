@@ -120,9 +120,7 @@ class ReleaseFacts:
     def draws(self, unit: str) -> tuple[LossEvent, ...]:
         """The loss events of a unit's draws, in order."""
         levels = self.outcome(unit).levels
-        return tuple(
-            self.plan.unit(unit).event(level, before) for before, level in pairwise((Epsilon(0), *levels))
-        )
+        return tuple(self.plan.unit(unit).event(level, before) for before, level in pairwise((Epsilon(0), *levels)))
 
     def published_channel(self, unit: str) -> Channel:
         """The channel of the draw that is published: the last one."""
