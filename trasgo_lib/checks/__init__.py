@@ -5,7 +5,15 @@ The only importer of great_expectations, and only inside functions: importing th
 
 from trasgo_lib.checks.batches import check_batches
 from trasgo_lib.checks.equality import csv_equals_parquet, read_csv_batches
-from trasgo_lib.checks.expected import ExpectedColumn, ExpectedTable, domain_types, expected_table, expected_unit
+from trasgo_lib.checks.expected import (
+    ExpectedColumn,
+    ExpectedTable,
+    PublishedPart,
+    domain_types,
+    expected_table,
+    expected_unit,
+    published_parts,
+)
 from trasgo_lib.checks.grids import Grid, grid_of, published_labels
 from trasgo_lib.checks.probe import FALSE_ALARM, LEAST_ROWS, judge_probe, probe_rows
 from trasgo_lib.checks.report import CheckReport, CheckResult
@@ -18,6 +26,7 @@ __all__ = [
     "ExpectedColumn",
     "ExpectedTable",
     "Grid",
+    "PublishedPart",
     "check_batches",
     "csv_equals_parquet",
     "domain_types",
@@ -27,5 +36,6 @@ __all__ = [
     "judge_probe",
     "probe_rows",
     "published_labels",
+    "published_parts",
     "read_csv_batches",
 ]

@@ -12,10 +12,10 @@ from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
-from trasgo_lib.data import BoxDomain, CategoryDomain, CellsDomain, DateDomain, Domain, NumberDomain
+from trasgo_lib.data import BoxDomain, CategoryDomain, CellsDomain, DateDomain, Domain, NumberDomain, ProductDomain
 
 if TYPE_CHECKING:
-    from trasgo_lib.plan import ReleasePlan
+    from trasgo_lib.plan import ReleasePlan, UnitPlan
 
 _SHARE_IS_TELLING_FROM = 10
 """Share of released values at the bounds is judged for domains of at least this many values.
@@ -33,7 +33,7 @@ class ExpectedColumn:
         type: Arrow type.
         nullable: whether nulls are allowed: public columns, and noised ones whose missing values are a code.
         domain: the declared domain, or None for a public column without one.
-        unit: noise unit that the column belongs to, or None for a public column.
+        unit: noise unit whose values the column holds, None for a public column; a column of a group stands alone.
         axis: position of the column among those its domain decodes to: 0, or 1 for a point's longitude.
         max_share_at_bounds: decimal text 0..1, or None where the share is not judged.
     """
@@ -45,6 +45,42 @@ class ExpectedColumn:
     unit: str | None = None
     axis: int = 0
     max_share_at_bounds: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class PublishedPart:
+    """Columns that one domain decodes to: a whole noise unit, or one column of a group.
+
+    Args:
+        name: of the unit, or of the column of a group.
+        columns: released names: one, or two for a point.
+        domain: the declared domain.
+        nullable: whether a missing value is one of the released codes.
+        is_binned: whether only representatives of bins are released.
+    """
+
+    name: str
+    columns: tuple[str, ...]
+    domain: Domain
+    nullable: bool
+    is_binned: bool = False
+
+
+def published_parts(name: str, columns: Iterable[str], domain: Domain, nullable: bool) -> tuple[PublishedPart, ...]:
+    """What the columns of a noise unit decode to, in the unit's order.
+
+    Args:
+        name: of the noise unit.
+        columns: its released columns.
+        domain: its domain; that of a group knows itself which of its columns may be missing.
+        nullable: whether a missing value is one more code beside the domain.
+    """
+    if not isinstance(domain, ProductDomain):
+        return (PublishedPart(name, tuple(columns), domain, nullable),)
+    return tuple(
+        PublishedPart(part.name, (column,), part.domain, part.missing, part.bins is not None)
+        for column, part in zip(columns, domain.parts, strict=True)
+    )
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -115,18 +151,21 @@ def expected_table(plan: ReleasePlan, rows: int, public_types: Mapping[str, pa.D
         rows: rows of the release, public.
         public_types: Arrow type of each public column, as it was read from the source.
     """
+    share = plan.config.checks.max_share_at_bounds
+    noised = {column.name: column for unit in plan.units for column in _expected_columns(unit, share)}
     columns: list[ExpectedColumn] = []
     for column in plan.columns:
         if column.role == "public":
             columns.append(ExpectedColumn(column.name, public_types[column.name], nullable=True))
-        elif column.role == "noised" and column.unit is not None:
-            unit = plan.unit(column.unit)
-            share = plan.config.checks.max_share_at_bounds
-            columns += expected_unit(
-                unit.name,
-                unit.columns,
-                unit.domain,
-                nullable=unit.missing == "code",
-                max_share_at_bounds=share,
-            )
+        elif column.role == "noised":
+            columns += [noised[name] for name in column.released]
     return ExpectedTable(tuple(columns), rows)
+
+
+def _expected_columns(unit: UnitPlan, share: str) -> Iterable[ExpectedColumn]:
+    for part in published_parts(unit.name, unit.columns, unit.domain, unit.missing == "code"):
+        # representatives of bins do not reach the ends, and in a few bins a large share is no sign of anything
+        limit = None if part.is_binned else share
+        yield from expected_unit(
+            part.name, part.columns, part.domain, nullable=part.nullable, max_share_at_bounds=limit
+        )

@@ -13,7 +13,16 @@ from trasgo_lib.config.columns import (
     TargetSpec,
 )
 from trasgo_lib.config.document import Document, KeyPath, Mark
-from trasgo_lib.config.domains import BoxSpec, CategorySpec, CellsSpec, DateSpec, GeoSpec, NumberSpec, PointSources
+from trasgo_lib.config.domains import (
+    BoxSpec,
+    CategorySpec,
+    CellsSpec,
+    DateSpec,
+    GeoSpec,
+    HierarchySpec,
+    NumberSpec,
+    PointSources,
+)
 from trasgo_lib.config.faults import closest, in_file_order
 from trasgo_lib.config.keys import documented_keys
 from trasgo_lib.config.load import LoadedConfig, SoundPart, json_schema, json_schema_text, load_config, load_sound_part
@@ -45,6 +54,7 @@ __all__ = [
     "Document",
     "GeoSpec",
     "GroupSpec",
+    "HierarchySpec",
     "KeyPath",
     "Keys",
     "LedgerSpec",

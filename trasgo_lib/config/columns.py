@@ -7,7 +7,7 @@ from typing import Annotated, Literal
 
 from pydantic import Discriminator, Field, Tag, field_validator, model_validator
 
-from trasgo_lib.config.domains import CategorySpec, DateSpec, GeoSpec, NumberSpec, PointDomain, PointSources
+from trasgo_lib.config.domains import CategoryDomainSpec, DateSpec, GeoSpec, NumberSpec, PointDomain, PointSources
 from trasgo_lib.config.shape import (
     ColumnName,
     DecimalText,
@@ -123,7 +123,9 @@ class _NoisedColumn(_NamedColumn):
     role: Literal["noised"] = Field(
         default="noised", description=PlainColumn.model_fields["role"].description, examples=["noised"]
     )
-    mechanism: Text = Field(description="a mechanism of the registry", examples=["laplace"])
+    mechanism: Text | None = Field(
+        default=None, description="a mechanism of the registry; a column of a group has none", examples=["laplace"]
+    )
     missing_codes: Many[str] = Field(
         default=(),
         description="further texts that mean missing in this column, beside source.csv.missing",
@@ -160,16 +162,56 @@ class _LevelledColumn(_NoisedColumn):
 
     @model_validator(mode="after")
     def _one_level(self) -> _LevelledColumn:
-        if self.epsilon is not None and self.target is not None:
-            required = "a fixed epsilon, or a target for which the loop finds the level"
-            raise shape_error(required, "both", "Remove `epsilon` (or `target`).", at=("epsilon",))
-        if self.start is not None and self.target is None:
-            fix = "Add a target, or write `epsilon` instead of `start`."
-            raise shape_error("a target beside start", "none", fix, at=("start",))
+        require_one_level(self.epsilon, self.start, self.target)
         return self
 
 
-class NumberColumn(_LevelledColumn):
+def require_one_level(epsilon: str | None, start: str | None, target: TargetSpec | None) -> None:
+    """Refuse a level that is both fixed and searched for.
+
+    Raises:
+        PydanticCustomError: epsilon beside a target, or start without one.
+    """
+    if epsilon is not None and target is not None:
+        required = "a fixed epsilon, or a target for which the loop finds the level"
+        raise shape_error(required, "both", "Remove `epsilon` (or `target`).", at=("epsilon",))
+    if start is not None and target is None:
+        fix = "Add a target, or write `epsilon` instead of `start`."
+        raise shape_error("a target beside start", "none", fix, at=("start",))
+
+
+class _ScaleColumn(_LevelledColumn):
+    """A noised number or date."""
+
+    outside: Literal["clip", "reject"] = Field(
+        default="reject",
+        description="values outside the domain are clipped to its ends, or stop the run",
+        examples=["clip"],
+    )
+    bins: int | None = Field(
+        default=None,
+        ge=2,
+        le=1000,
+        description="bins of tvd, js and kl; default the domain's values, at most 20",
+        examples=[20],
+    )
+    noise_bins: int | None = Field(
+        default=None,
+        ge=2,
+        le=2**16,
+        description="equal bins that binned_randomized_response or a group works on",
+        examples=[8],
+    )
+    width: int | None = Field(
+        default=None,
+        ge=1,
+        le=2**20,
+        description="staircase only: steps up to which noise is likeliest; default the width of least mean error",
+        examples=[20],
+    )
+
+
+class NumberColumn(_ScaleColumn):
     """A noised number."""
 
     type: Literal["number"] = Field(description=PlainColumn.model_fields["type"].description, examples=["number"])
@@ -177,38 +219,14 @@ class NumberColumn(_LevelledColumn):
         description="the declared values",
         examples=[{"lower": "0", "upper": "2000", "step": "10", "unit": "USD per week"}],
     )
-    outside: Literal["clip", "reject"] = Field(
-        default="reject",
-        description="values outside the domain are clipped to its ends, or stop the run",
-        examples=["clip"],
-    )
-    bins: int | None = Field(
-        default=None,
-        ge=2,
-        le=1000,
-        description="bins of tvd, js and kl; default the domain's values, at most 20",
-        examples=[20],
-    )
 
 
-class DateColumn(_LevelledColumn):
+class DateColumn(_ScaleColumn):
     """A noised date."""
 
     type: Literal["date"] = Field(description=PlainColumn.model_fields["type"].description, examples=["date"])
     format: Text = Field(description="how days are written in the file (strptime directives)", examples=["%d/%m/%Y"])
     domain: DateSpec = Field(description="the declared days", examples=[{"lower": "2017-01-01", "upper": "2017-12-31"}])
-    outside: Literal["clip", "reject"] = Field(
-        default="reject",
-        description="values outside the domain are clipped to its ends, or stop the run",
-        examples=["clip"],
-    )
-    bins: int | None = Field(
-        default=None,
-        ge=2,
-        le=1000,
-        description="bins of tvd, js and kl; default the domain's values, at most 20",
-        examples=[20],
-    )
 
     @field_validator("format", mode="after")
     @classmethod
@@ -225,7 +243,7 @@ class CategoryColumn(_LevelledColumn):
     """A noised label."""
 
     type: Literal["category"] = Field(description=PlainColumn.model_fields["type"].description, examples=["category"])
-    domain: CategorySpec = Field(
+    domain: CategoryDomainSpec = Field(
         description="the declared codes", examples=[{"codes": ["northeast", "midwest", "south", "west"]}]
     )
     output: Literal["text", "integer"] = Field(

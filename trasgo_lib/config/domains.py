@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Annotated
 
-from pydantic import Discriminator, Field, Tag, field_validator
+from pydantic import Discriminator, Field, Tag, field_validator, model_validator
 
 from trasgo_lib.config.shape import DecimalText, EpsilonText, Many, Model, PositiveText, Text, shape_error
 from trasgo_lib.errors import Reason
@@ -47,6 +47,58 @@ class CategorySpec(Model):
                 raise shape_error("each code once", came, "Remove one.", at=(position,), reason=Reason.BAD_DOMAIN)
             seen.add(code)
         return codes
+
+
+class HierarchySpec(Model):
+    """A public hierarchy of codes; the column is coarsened to one of its levels before the noise."""
+
+    hierarchy: dict[str, dict[str, Many[str]]] = Field(
+        description="by level, each coarse code with the codes of the file that it holds",
+        examples=[{"area": {"north": ["maine", "vermont"], "south": ["texas"]}}],
+    )
+    level: Text = Field(description="the level whose codes are noised and released", examples=["area"])
+    ordered: bool = Field(default=False, description="whether the order of the codes means something", examples=[True])
+
+    @model_validator(mode="after")
+    def _levels_agree(self) -> HierarchySpec:
+        held = {name: _fine_codes(name, level) for name, level in self.hierarchy.items()}
+        if self.level not in held:
+            known = ", ".join(held) or "none"
+            raise shape_error(f"a level of the hierarchy ({known})", repr(self.level), "Choose one.", at=("level",))
+        for name, codes in held.items():
+            odd = min(codes ^ held[self.level], default=None)
+            if odd is not None:
+                has, lacks = (name, self.level) if odd in codes else (self.level, name)
+                came = f"{odd!r} under {has} and not under {lacks}"
+                fix = "Add it, or remove the level."
+                at, reason = ("hierarchy", lacks), Reason.BAD_DOMAIN
+                raise shape_error("the same codes of the file in every level", came, fix, at=at, reason=reason)
+        return self
+
+    @property
+    def codes(self) -> tuple[str, ...]:
+        """The coarse codes, in their order."""
+        return tuple(self.hierarchy[self.level])
+
+    @property
+    def members(self) -> tuple[tuple[str, tuple[str, ...]], ...]:
+        """Each coarse code with the codes of the file that it holds."""
+        return tuple(self.hierarchy[self.level].items())
+
+
+def _fine_codes(name: str, level: dict[str, tuple[str, ...]]) -> set[str]:
+    """The codes of the file that a level holds, each once."""
+    seen: set[str] = set()
+    for coarse, codes in level.items():
+        at = ("hierarchy", name, coarse)
+        if not codes:
+            raise shape_error("at least one code of the file", "none", "Remove the coarse code.", at=at)
+        for position, code in enumerate(codes):
+            if code in seen:
+                here, came, fix = (*at, position), f"{code!r} again", "Remove one."
+                raise shape_error("each code once in a level", came, fix, at=here, reason=Reason.BAD_DOMAIN)
+            seen.add(code)
+    return seen
 
 
 class BoxSpec(Model):
@@ -99,3 +151,15 @@ PointDomain = Annotated[
     Discriminator(_domain_kind),
 ]
 """The domain of a point: a lattice over a box, or a list of H3 cells."""
+
+
+def _labels_kind(value: object) -> str:
+    has = "hierarchy" in value if isinstance(value, dict) else isinstance(value, HierarchySpec)
+    return "?hierarchy" if has else "?codes"
+
+
+CategoryDomainSpec = Annotated[
+    Annotated[CategorySpec, Tag("?codes")] | Annotated[HierarchySpec, Tag("?hierarchy")],
+    Discriminator(_labels_kind),
+]
+"""The domain of a category: a list of codes, or one level of a hierarchy of codes."""

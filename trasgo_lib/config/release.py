@@ -7,7 +7,7 @@ from typing import Annotated, Literal
 
 from pydantic import Discriminator, Field, Tag, field_validator, model_validator
 
-from trasgo_lib.config.columns import Column
+from trasgo_lib.config.columns import Column, TargetSpec, require_one_level
 from trasgo_lib.config.shape import (
     ColumnName,
     DeltaText,
@@ -147,7 +147,23 @@ class GroupSpec(Model):
     columns: Annotated[Many[ColumnName], at_least(2, "columns")] = Field(
         description="its columns", json_schema_extra={"minItems": 2}, examples=[["smsa", "region"]]
     )
-    mechanism: Text = Field(description="a mechanism of the registry", examples=["kary_randomized_response"])
+    mechanism: Text = Field(
+        description="a mechanism that takes combinations of columns", examples=["kary_randomized_response"]
+    )
+    target: TargetSpec | None = Field(
+        default=None, description="the loss that the worst of its columns may have at most", examples=[{"tvd": "0.05"}]
+    )
+    epsilon: EpsilonText | None = Field(
+        default=None, description="fixed level of a group without target, nats", examples=["1"]
+    )
+    start: EpsilonText | None = Field(
+        default=None, description="first level of a group with target, nats; default loop.start", examples=["0.5"]
+    )
+
+    @model_validator(mode="after")
+    def _one_level(self) -> GroupSpec:
+        require_one_level(self.epsilon, self.start, self.target)
+        return self
 
 
 class Loop(Model):

@@ -22,8 +22,8 @@ from trasgo_lib.data.domain import Codes, Domain, Outside
 from trasgo_lib.data.ingest import read_source, validate_source
 from trasgo_lib.data.input_report import ColumnCounts, InputReport, UnitCounts, refused_report
 from trasgo_lib.data.number_domain import NumberDomain
-from trasgo_lib.data.product_domain import ProductDomain, ProductPart
-from trasgo_lib.data.reading import ColumnReading, CsvReading, SourceReading
+from trasgo_lib.data.product_domain import MAX_PRODUCT_CODES, ProductDomain, ProductPart
+from trasgo_lib.data.reading import ColumnReading, CsvReading, GroupReading, SourceReading
 from trasgo_lib.data.source_file import source_digest
 from trasgo_lib.data.store_codes import (
     CodesDigest,
@@ -40,6 +40,7 @@ from trasgo_lib.data.store_codes import (
 )
 
 __all__ = [
+    "MAX_PRODUCT_CODES",
     "BatchRef",
     "BoxDomain",
     "CategoryDomain",
@@ -53,6 +54,7 @@ __all__ = [
     "DateFormat",
     "Domain",
     "EqualBins",
+    "GroupReading",
     "InputReport",
     "NumberDomain",
     "Outside",

@@ -16,6 +16,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
+from trasgo_lib.data.category_domain import CategoryDomain
 from trasgo_lib.data.domain import Domain
 from trasgo_lib.data.input_report import ColumnCounts
 from trasgo_lib.data.parse import CellRules, Cells, is_text, parse_category, parse_date, parse_number, plain
@@ -62,6 +63,12 @@ class ColumnEncoder:
         self.column = column
         self.chunks: list[NDArray[np.int32]] = []
         self._domain: Domain = column.domain
+        self._coarse: NDArray[np.int32] | None = None
+        if column.members:
+            # labels of the file are looked up first, and then the place of the label that holds each of them
+            self._domain = CategoryDomain([label for _, labels in column.members for label in labels])
+            sizes = [len(labels) for _, labels in column.members]
+            self._coarse = np.repeat(np.arange(len(sizes), dtype=np.int32), sizes)
         self._absent_code = column.domain.size if column.fill is None else column.fill
         self._rules = rules
         self._from_text = from_text
@@ -90,8 +97,14 @@ class ColumnEncoder:
         # codes: int32[rows], 0..size, where size stands for a missing value under `code`
         whole = np.full(rows, self._absent_code, dtype=np.int32)
         if codes is not None:
-            whole[usable] = codes
+            whole[usable] = codes if self._coarse is None else self._coarse[codes]
         self.chunks.append(whole)
+
+    def take(self) -> NDArray[np.int32]:
+        """All codes, int32[rows]; the encoder lets go of them."""
+        codes = np.concatenate(self.chunks)
+        self.chunks.clear()
+        return codes
 
     def _encode(self, values: list[Any]) -> NDArray[np.int32] | None:
         clip = self.column.outside == "clip" and self.column.kind != "category"

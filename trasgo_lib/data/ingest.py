@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -19,7 +20,7 @@ from trasgo_lib.data.missing import MissingCodes
 from trasgo_lib.data.numbers import NumberFormat
 from trasgo_lib.data.parquet_source import ParquetSource
 from trasgo_lib.data.parse import CellRules
-from trasgo_lib.data.reading import ColumnReading, SourceReading
+from trasgo_lib.data.reading import ColumnReading, GroupReading, SourceReading
 from trasgo_lib.data.store_codes import CodesDigest, ValuesDigest, write_batch, write_values
 from trasgo_lib.data.unit_rows import UnitRows
 from trasgo_lib.errors import Fault, InputContractError, Reason
@@ -74,9 +75,30 @@ def read_source(
     work.chmod(0o700)
     cuts = [slice(first, first + rows_per_batch) for first in range(0, contents.rows, rows_per_batch)]
     store = _Store(work / "private", digest_key, order, cuts)
-    units = tuple(store.codes(column) for column in contents.columns if isinstance(column, ColumnEncoder))
+    units = tuple(store.codes(name, take()) for name, take in _codes_by_unit(reading, contents.columns))
     public = tuple(store.values(column) for column in contents.columns if isinstance(column, PublicColumn))
     return PrivateTable(contents.rows, contents.input_digest, units, public), contents.report
+
+
+def _codes_by_unit(
+    reading: SourceReading, columns: tuple[_Column, ...]
+) -> Iterator[tuple[str, Callable[[], NDArray[np.int32]]]]:
+    """Every noise unit in release order, with what gives its codes; a group stands where its first column does."""
+    encoders = {column.column.name: column for column in columns if isinstance(column, ColumnEncoder)}
+    groups = {name: group for group in reading.groups for name in group.columns}
+    done: set[str] = set()
+    for name, encoder in encoders.items():
+        group = groups.get(name)
+        if group is None:
+            yield name, encoder.take
+        elif group.name not in done:
+            done.add(group.name)
+            yield group.name, partial(_combined, group, [encoders[part] for part in group.columns])
+
+
+def _combined(group: GroupReading, encoders: list[ColumnEncoder]) -> NDArray[np.int32]:
+    """One code a row for the codes of all columns of a group: int32[rows]."""
+    return group.domain.encode(*(encoder.take() for encoder in encoders))
 
 
 def validate_source(reading: SourceReading, *, digest_key: bytes) -> InputReport:
@@ -177,16 +199,14 @@ class _Store:
     order: NDArray[np.int64] | None
     cuts: list[slice]
 
-    def codes(self, encoder: ColumnEncoder) -> PrivateCodes:
-        """Store one column of codes and let go of it in memory."""
-        codes = np.concatenate(encoder.chunks)
-        encoder.chunks.clear()
+    def codes(self, unit: str, codes: NDArray[np.int32]) -> PrivateCodes:
+        """Store the codes of one noise unit."""
         digest, batches = CodesDigest(self.digest_key), list[BatchRef]()
         for cut in self.cuts:
             part = codes[cut] if self.order is None else codes[self.order[cut]]
             digest.update(part)
-            batches.append(write_batch(self.directory, encoder.column.name, cut.start, part, self.digest_key))
-        return PrivateCodes(encoder.column.name, tuple(batches), digest.hexdigest())
+            batches.append(write_batch(self.directory, unit, cut.start, part, self.digest_key))
+        return PrivateCodes(unit, tuple(batches), digest.hexdigest())
 
     def values(self, public: PublicColumn) -> PublicValues:
         """Store one public column and let go of it in memory."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from math import prod
-from typing import Any, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -48,6 +48,8 @@ class ProductDomain:
         ConfigError: fewer than two parts, a name twice, points, a bad number of bins, or more than 2**16 codes.
     """
 
+    KIND: ClassVar[str] = "product"
+
     parts: Sequence[ProductPart]
     size: int = field(init=False, compare=False)
 
@@ -67,7 +69,7 @@ class ProductDomain:
     @property
     def kind(self) -> str:
         """``product``."""
-        return "product"
+        return self.KIND
 
     def part(self, name: str) -> ProductPart:
         """The part of a column.

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Literal
 
 if TYPE_CHECKING:
     from trasgo_lib.data.domain import Domain
+    from trasgo_lib.data.product_domain import ProductDomain
 
 Kind = Literal["number", "date", "category", "point", "text"]
 ColumnRole = Literal["noised", "public", "drop", "unit"]
@@ -58,6 +59,8 @@ class ColumnReading:
         fill: the code that replaces a missing value, ``0..domain.size - 1``; None unless ``missing`` is ``replace``.
         missing_codes: further cells that mean "no value" in this column.
         date_format: how dates are written as text, such as ``%d/%m/%Y``; not needed for Parquet date columns.
+        members: for a category whose labels are coarsened as they are read: each label of the domain with the labels
+            of the file that it holds; empty where the file holds the domain's own labels.
     """
 
     name: str
@@ -70,6 +73,22 @@ class ColumnReading:
     fill: int | None = None
     missing_codes: tuple[str, ...] = ()
     date_format: str | None = None
+    members: tuple[tuple[str, tuple[str, ...]], ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class GroupReading:
+    """Noised columns whose codes are stored as one; all public.
+
+    Args:
+        name: name of the group's codes in the private table.
+        columns: names of its columns, in the order of the domain's parts.
+        domain: the product of their domains.
+    """
+
+    name: str
+    columns: tuple[str, ...]
+    domain: ProductDomain
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,6 +103,7 @@ class SourceReading:
         privacy_unit: name of the column with role ``unit``, or None when each row is its own unit.
         max_rows: most rows one unit may have, at least 1; not used without a unit column.
         row_order: ``shuffle`` (uniform keyed permutation) or ``source``.
+        groups: columns that are noised as one; a column in none is a noise unit by itself.
     """
 
     path: Path
@@ -93,6 +113,7 @@ class SourceReading:
     privacy_unit: str | None = None
     max_rows: int = 1
     row_order: RowOrder = "shuffle"
+    groups: tuple[GroupReading, ...] = ()
 
     def __post_init__(self) -> None:
         units = tuple(column.name for column in self.columns if column.role == "unit")
@@ -102,6 +123,10 @@ class SourceReading:
             raise ValueError("noised columns, and no others, have a domain")
         if any((column.fill is None) != (column.missing != "replace") for column in self.columns):
             raise ValueError("a fill code goes with missing: replace, and with nothing else")
+        noised = {column.name for column in self.columns if column.role == "noised"}
+        grouped = [name for group in self.groups for name in group.columns]
+        if len(set(grouped)) != len(grouped) or not noised.issuperset(grouped):
+            raise ValueError("a group holds noised columns, each in one group")
 
     @property
     def sources(self) -> tuple[str, ...]:

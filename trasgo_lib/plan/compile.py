@@ -6,22 +6,26 @@ from collections.abc import Callable
 from pathlib import Path
 
 from trasgo_lib.amounts import Delta, Epsilon, Geo
-from trasgo_lib.config import LoadedConfig, PlainColumn, ReleaseConfig, in_file_order, load_config, load_sound_part
+from trasgo_lib.config import GroupSpec, LoadedConfig, ReleaseConfig, in_file_order, load_config, load_sound_part
 from trasgo_lib.errors import ConfigError, Fault
 from trasgo_lib.plan.digest import plan_digest
 from trasgo_lib.plan.faults import FaultCollector
+from trasgo_lib.plan.groups import asked_units, check_groups, check_mechanisms, compile_group
+from trasgo_lib.plan.levels import UnitContext
 from trasgo_lib.plan.model import ColumnPlan, ReleasePlan, UnitPlan
-from trasgo_lib.plan.rules import check_names, check_not_built, check_places, check_roles, check_targets
+from trasgo_lib.plan.parts import released_names, sources_of
+from trasgo_lib.plan.rules import check_names, check_places, check_roles, check_targets
 from trasgo_lib.plan.totals import check_delta_total, check_epsilon_total, check_geo_total, first_charges, rows_per_unit
-from trasgo_lib.plan.units import UnitContext, compile_unit, released_names, sources_of
+from trasgo_lib.plan.units import compile_unit
 
 _CHECKS: tuple[tuple[frozenset[str], Callable[[ReleaseConfig, FaultCollector], None]], ...] = (
-    (frozenset({"loop", "groups"}), check_not_built),
+    (frozenset({"columns", "groups"}), check_groups),
+    (frozenset({"groups"}), check_mechanisms),
     (frozenset({"columns", "privacy"}), check_roles),
     (frozenset({"columns", "source"}), check_names),
     (frozenset({"columns"}), check_targets),
     (frozenset({"publish", "ledger", "source", "keys"}), check_places),
-    (frozenset({"columns", "privacy", "loop"}), check_epsilon_total),
+    (frozenset({"columns", "groups", "privacy", "loop"}), check_epsilon_total),
     (frozenset({"columns", "privacy"}), check_geo_total),
 )
 """Checks of the release as a whole, each with the sections it reads."""
@@ -83,12 +87,13 @@ def _units(config: ReleaseConfig, faults: FaultCollector) -> tuple[UnitPlan, ...
     total = Epsilon.parse(config.privacy.epsilon_total).units
     charges = first_charges(config)
     units = []
-    for position, column in enumerate(config.columns):
-        if isinstance(column, PlainColumn):
-            continue
-        others = sum(charge.units for place, charge in charges.items() if place != position)
+    for asked, path in asked_units(config):
+        others = sum(charge.units for place, charge in charges.items() if place != path)
         context = UnitContext(config, rows_per_unit(config), Epsilon(max(0, total - others)))
-        unit = compile_unit(column, ("columns", position), context, faults)
+        if isinstance(asked, GroupSpec):
+            unit = compile_group(asked, path, context, faults)
+        else:
+            unit = compile_unit(asked, path, context, faults)
         if unit is not None:
             units.append(unit)
     return tuple(units)
@@ -102,7 +107,7 @@ def _assemble(loaded: LoadedConfig, units: tuple[UnitPlan, ...]) -> ReleasePlan:
         Delta.parse(privacy.delta_total, zero=True),
         Geo(0) if privacy.geo_total is None else Geo.parse(privacy.geo_total),
     )
-    columns = _columns(config)
+    columns = _columns(config, units)
     return ReleasePlan(
         config=config,
         config_path=loaded.path,
@@ -127,13 +132,14 @@ def _assemble(loaded: LoadedConfig, units: tuple[UnitPlan, ...]) -> ReleasePlan:
     )
 
 
-def _columns(config: ReleaseConfig) -> tuple[ColumnPlan, ...]:
+def _columns(config: ReleaseConfig, units: tuple[UnitPlan, ...]) -> tuple[ColumnPlan, ...]:
+    grouped = {part.name: unit.name for unit in units for part in unit.parts}
     return tuple(
         ColumnPlan(
             name=column.name,
             role=column.role,
             sources=sources_of(column),
-            unit=column.name if column.role == "noised" else None,
+            unit=grouped.get(column.name, column.name) if column.role == "noised" else None,
             released=released_names(column),
         )
         for column in config.columns

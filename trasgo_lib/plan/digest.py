@@ -98,7 +98,7 @@ def plan_digest(
             "loop": loop.model_dump(exclude={"start", "ratio"}),
             "reading": reading_of_file(config),
             "columns": [[column.name, column.role, list(column.sources), list(column.released)] for column in columns],
-            "units": [[unit.name, unit.chain_digest, _target(unit), unit.bins] for unit in units],
+            "units": [[unit.name, unit.chain_digest, _target(unit), _bins(unit)] for unit in units],
         }
     )
 
@@ -112,6 +112,10 @@ def reading_of_file(config: ReleaseConfig) -> dict[str, Canonical]:
 
 def _target(unit: UnitPlan) -> list[str] | None:
     return None if unit.target is None else [unit.target.loss, unit.target.ceiling]
+
+
+def _bins(unit: UnitPlan) -> int | list[int | None] | None:
+    return [part.bins for part in unit.parts] if unit.parts else unit.bins
 
 
 def _plain(value: Canonical) -> Canonical:

@@ -12,6 +12,7 @@ from trasgo_lib.config import (
     CategoryColumn,
     CellsSpec,
     DateColumn,
+    HierarchySpec,
     KeyPath,
     NoisedColumn,
     NumberColumn,
@@ -37,6 +38,8 @@ def compile_domain(column: NoisedColumn, path: KeyPath, faults: FaultCollector) 
     """
     keys: dict[str, KeyPath] = {key: (*path, "domain", key) for key in _DOMAIN_KEYS}
     keys["output"] = (*path, "output")
+    if isinstance(column, CategoryColumn) and isinstance(column.domain, HierarchySpec):
+        keys["codes"] = (*path, "domain", "hierarchy", column.domain.level)
     try:
         return _domain(column)
     except ConfigError as error:
@@ -70,8 +73,8 @@ def check_codes_can_occur(
         faults: where faults go.
     """
     absent = {text.strip() for text in missing}
-    for position, code in enumerate(column.domain.codes):
-        here = (*path, "domain", "codes", position)
+    for place, code in _codes_of_file(column):
+        here = (*path, "domain", *place)
         if trim and code != code.strip():
             faults.add(
                 Reason.BAD_DOMAIN,
@@ -88,6 +91,18 @@ def check_codes_can_occur(
                 came=f"{code!r}, which source.csv.missing or missing_codes declares as missing",
                 fix="Remove it here, with missing: code for a missing category, or remove it there.",
             )
+
+
+def _codes_of_file(column: CategoryColumn) -> tuple[tuple[KeyPath, str], ...]:
+    """Every code that the file may hold, with its place under ``domain``."""
+    spec = column.domain
+    if isinstance(spec, HierarchySpec):
+        return tuple(
+            (("hierarchy", spec.level, coarse, position), code)
+            for coarse, codes in spec.members
+            for position, code in enumerate(codes)
+        )
+    return tuple((("codes", position), code) for position, code in enumerate(spec.codes))
 
 
 def fill_code(column: NoisedColumn, domain: Domain, text: str, path: KeyPath, faults: FaultCollector) -> int | None:

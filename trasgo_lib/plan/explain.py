@@ -67,6 +67,7 @@ class UnitExplanation:
 
     name: str
     type: str
+    columns: tuple[str, ...]
     mechanism: str
     values: str
     unit: str
@@ -143,6 +144,7 @@ def _unit(unit: UnitPlan, plan: ReleasePlan) -> UnitExplanation:
     return UnitExplanation(
         name=unit.name,
         type=unit.type,
+        columns=unit.columns,
         mechanism=unit.mechanism,
         values=words.values_in_words(unit),
         unit={"number": str(facts.get("unit", "")), "date": "days", "point": "metres"}.get(unit.type, ""),
@@ -179,7 +181,7 @@ def _rung(unit: UnitPlan, level: Epsilon, plan: ReleasePlan) -> RungExplanation:
         "keep_probability": precision.keep_probability(channel, size),
         "share_released_missing": precision.share_released_missing(channel, size),
     }
-    if unit.type == "category":
+    if unit.type in ("category", "group"):
         return RungExplanation(**common, share_error=precision.share_error(channel))
     sd = precision.noise_sd_steps(channel, size)
     step = float(Decimal(str(unit.domain.describe()["step"])))

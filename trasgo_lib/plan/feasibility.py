@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 from decimal import Decimal
+from typing import TYPE_CHECKING
 
 from trasgo_lib.amounts import Epsilon
-from trasgo_lib.config import KeyPath, NoisedColumn, PointColumn
-from trasgo_lib.data import Domain
+from trasgo_lib.config import KeyPath
 from trasgo_lib.errors import ConfigError, Fault, Reason
 from trasgo_lib.mechanisms import Channel
-from trasgo_lib.plan.channels import Parameter, channel_of
+from trasgo_lib.plan.channels import channel_of
 from trasgo_lib.plan.faults import FaultCollector
+
+if TYPE_CHECKING:
+    from trasgo_lib.plan.levels import UnitDemand
 
 _LEAST_USE = Decimal("0.999")
 """A certificate below this share of the claim means that budget would be paid for and not used."""
@@ -18,17 +21,12 @@ _LEAST_USE = Decimal("0.999")
 _UNDERUSED = frozenset({"gaussian"})
 """Mechanisms that may certify further below the claim: on small domains sigma moves the certificate in jumps."""
 
-_KEYS = ("delta", "utility", "missing", "domain")
+_KEYS = ("delta", "utility", "missing", "domain", "width")
 """Parameters under whose name a mechanism complains and that are keys of a column."""
 
 
 def certified_rungs(
-    column: NoisedColumn,
-    domain: Domain,
-    parameters: tuple[tuple[str, Parameter], ...],
-    rungs: tuple[Epsilon, ...],
-    path: KeyPath,
-    faults: FaultCollector,
+    demand: UnitDemand, rungs: tuple[Epsilon, ...], faults: FaultCollector
 ) -> tuple[tuple[Epsilon, str], ...]:
     """The rungs whose channels exist and certify, from the first on, each with its channel's digest.
 
@@ -36,33 +34,28 @@ def certified_rungs(
     hold arbitrarily large ratios.
 
     Args:
-        column: a noised column whose mechanism fits.
-        domain: its domain.
-        parameters: the mechanism's parameters.
+        demand: a unit whose mechanism fits.
         rungs: the ladder as declared.
-        path: the column's place in the release file.
         faults: where faults go.
     """
     working: list[tuple[Epsilon, str]] = []
     for rung in rungs:
-        found = _certified(column, domain, parameters, rung)
+        found = _certified(demand, rung)
         if isinstance(found, tuple):
             if not working:
-                _note(found, column, path, faults)
+                _note(found, demand, faults)
             break
         working.append((rung, found.digest))
     return tuple(working)
 
 
-def _certified(
-    column: NoisedColumn, domain: Domain, parameters: tuple[tuple[str, Parameter], ...], rung: Epsilon
-) -> Channel | tuple[Fault, ...]:
+def _certified(demand: UnitDemand, rung: Epsilon) -> Channel | tuple[Fault, ...]:
     """The channel of a rung, or what is wrong with it."""
     try:
-        channel = channel_of(column.mechanism, domain, rung, parameters)
+        channel = channel_of(demand.mechanism, demand.domain, rung, demand.parameters)
     except ConfigError as error:
         return error.faults
-    claim = Decimal(column.geo.epsilon) if isinstance(column, PointColumn) else rung.decimal
+    claim = rung.decimal if demand.geo is None else Decimal(demand.geo.epsilon)
     return _uncertified(channel, claim) or channel
 
 
@@ -83,24 +76,17 @@ def _uncertified(channel: Channel, claim: Decimal) -> tuple[Fault, ...]:
     )
 
 
-def _note(trouble: tuple[Fault, ...], column: NoisedColumn, path: KeyPath, faults: FaultCollector) -> None:
+def _note(trouble: tuple[Fault, ...], demand: UnitDemand, faults: FaultCollector) -> None:
+    path = demand.path
     keys: dict[str, KeyPath] = {key: (*path, key) for key in _KEYS}
-    keys["epsilon"] = _level_path(column, path)
+    keys["epsilon"] = demand.level_path
     keys["radius_m"] = (*path, "geo", "radius_m")
     keys["domain.step_m"], keys["domain.cells"] = (*path, "domain", "step_m"), (*path, "domain", "cells")
     for fault in trouble:
-        place = keys.get(_key(fault), (*path, "mechanism"))
+        place = {**keys, **demand.keys}.get(_key(fault), (*path, "mechanism"))
         faults.add(fault.reason, place, required=fault.required, came=fault.came, fix=fault.fix)
 
 
 def _key(fault: Fault) -> str:
     """The parameter a mechanism complains about; it writes ``laplace epsilon``."""
     return fault.where.rsplit(" ", 1)[-1]
-
-
-def _level_path(column: NoisedColumn, path: KeyPath) -> KeyPath:
-    if isinstance(column, PointColumn):
-        return (*path, "geo", "epsilon")
-    if column.epsilon is not None:
-        return (*path, "epsilon")
-    return (*path, "start") if column.start is not None else ("loop", "start")

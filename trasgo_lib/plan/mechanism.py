@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from decimal import Decimal
 
-from trasgo_lib.config import CategoryColumn, KeyPath, NoisedColumn, PointColumn, closest
+from trasgo_lib.config import CategoryColumn, DateColumn, KeyPath, NoisedColumn, NumberColumn, PointColumn, closest
 from trasgo_lib.errors import Reason
 from trasgo_lib.mechanisms import MECHANISMS
 from trasgo_lib.plan.channels import Parameter
@@ -14,15 +14,17 @@ _LATER = ("auto",)
 """Mechanisms of the design that this version does not have."""
 
 
-def known_mechanism(column: NoisedColumn, path: KeyPath, faults: FaultCollector) -> bool:
-    """Whether a column's mechanism exists and takes its type; faults are noted.
+def known_mechanism(column: NoisedColumn, path: KeyPath, faults: FaultCollector) -> str | None:
+    """A column's mechanism when it exists and takes its type, else None with faults noted.
 
     Args:
-        column: a noised column.
+        column: a noised column; that it has a mechanism at all is checked apart, with the groups.
         path: its place in the release file.
         faults: where faults go.
     """
     name, here = column.mechanism, (*path, "mechanism")
+    if name is None:
+        return None
     if name in _LATER and name not in MECHANISMS:
         faults.add(
             Reason.NOT_BUILT_YET,
@@ -31,7 +33,7 @@ def known_mechanism(column: NoisedColumn, path: KeyPath, faults: FaultCollector)
             came=f"`{name}`, which this version does not have yet",
             fix=f"Write {_fitting(column)}.",
         )
-        return False
+        return None
     if name not in MECHANISMS:
         faults.add(
             Reason.UNKNOWN_NAME,
@@ -40,7 +42,7 @@ def known_mechanism(column: NoisedColumn, path: KeyPath, faults: FaultCollector)
             came=f"`{name}`",
             fix=f"{closest(name, MECHANISMS)}Choose one of them.",
         )
-        return False
+        return None
     if domain_kind(column) not in MECHANISMS[name].kinds:
         faults.add(
             Reason.BAD_PARAMETER,
@@ -49,8 +51,8 @@ def known_mechanism(column: NoisedColumn, path: KeyPath, faults: FaultCollector)
             came=f"`{name}`, which is for {' and '.join(MECHANISMS[name].kinds)}",
             fix="Choose one of them, or correct the type.",
         )
-        return False
-    return True
+        return None
+    return name
 
 
 def domain_kind(column: NoisedColumn) -> str:
@@ -60,47 +62,76 @@ def domain_kind(column: NoisedColumn) -> str:
     return "cells" if hasattr(column.domain, "cells") else "box"
 
 
-def parameters_of(column: NoisedColumn, path: KeyPath, faults: FaultCollector) -> tuple[tuple[str, Parameter], ...]:
+def parameters_of(
+    column: NoisedColumn, mechanism: str, path: KeyPath, faults: FaultCollector
+) -> tuple[tuple[str, Parameter], ...]:
     """What the mechanism takes beside domain and level, sorted by name; faults are noted.
 
     Args:
-        column: a noised column whose mechanism is known.
+        column: a noised column.
+        mechanism: its mechanism, which is known and fits.
         path: its place in the release file.
         faults: where faults go.
     """
     given: dict[str, Parameter] = {}
-    taken = MECHANISMS[column.mechanism].parameters
+    taken = MECHANISMS[mechanism].parameters
     if column.missing == "code":
         given["missing"] = True
+        if "missing" not in taken:
+            faults.add(
+                Reason.BAD_PARAMETER,
+                (*path, "missing"),
+                required=f"error or {{replace: value}}: {mechanism} has no code for a missing value",
+                came="code",
+                fix="Write another missing policy, or choose another mechanism.",
+            )
     if isinstance(column, PointColumn):
         given |= {"epsilon": column.geo.epsilon, "radius_m": column.geo.radius_m}
         return tuple(sorted(given.items()))
     if Decimal(column.delta) != 0:
         given["delta"] = column.delta
-        if "delta" not in taken:
-            _not_taken("delta", column, path, faults)
-        elif column.missing == "code":
-            faults.add(
-                Reason.BAD_PARAMETER,
-                (*path, "missing"),
-                required="error or {replace: value} beside a delta above 0: missing as a code is certified for delta 0",
-                came="code",
-                fix='Write delta: "0" (the gaussian is pure then), or another missing policy.',
-            )
+        if "delta" in taken and column.missing == "code":
+            _delta_with_missing(path, faults)
     if column.utility is not None:
         given["utility"] = column.utility
-        if "utility" not in taken:
-            _not_taken("utility", column, path, faults)
+    if isinstance(column, NumberColumn | DateColumn):
+        given |= {_PARAMETER[key]: value for key in _COUNTS if (value := getattr(column, key)) is not None}
+    for key, parameter in _PARAMETER.items():
+        if parameter in given and parameter not in taken:
+            _not_taken(key, parameter, mechanism, path, faults)
+    if "bins" in taken and "bins" not in given:
+        faults.add(
+            Reason.BAD_PARAMETER,
+            (*path, "noise_bins"),
+            required=f"noise_bins beside {mechanism}: the number of equal bins it works on",
+            came="nothing",
+            fix="Add it, as in `noise_bins: 8`; it may not be chosen by looking at the data.",
+        )
     return tuple(sorted(given.items()))
 
 
-def _not_taken(key: str, column: NoisedColumn, path: KeyPath, faults: FaultCollector) -> None:
-    takers = [name for name, mechanism in MECHANISMS.items() if key in mechanism.parameters]
+_COUNTS = ("noise_bins", "width")
+_PARAMETER = {"delta": "delta", "utility": "utility", "noise_bins": "bins", "width": "width"}
+"""Keys of a column that only some mechanisms take, and what these call them."""
+
+
+def _delta_with_missing(path: KeyPath, faults: FaultCollector) -> None:
+    faults.add(
+        Reason.BAD_PARAMETER,
+        (*path, "missing"),
+        required="error or {replace: value} beside a delta above 0: missing as a code is certified for delta 0",
+        came="code",
+        fix='Write delta: "0" (the gaussian is pure then), or another missing policy.',
+    )
+
+
+def _not_taken(key: str, parameter: str, mechanism: str, path: KeyPath, faults: FaultCollector) -> None:
+    takers = [name for name, known in MECHANISMS.items() if parameter in known.parameters]
     faults.add(
         Reason.BAD_PARAMETER,
         (*path, key),
         required=f"{key} only with {', '.join(takers)}",
-        came=f"{key} with {column.mechanism}",
+        came=f"{key} with {mechanism}",
         fix=f"Remove `{key}`, or choose another mechanism.",
     )
 

@@ -14,7 +14,10 @@ from trasgo_lib.mechanisms import Chain, Channel
 from trasgo_lib.plan.channels import Parameter, chain_of, channel_of
 
 Role = Literal["noised", "public", "drop", "unit"]
-UnitType = Literal["number", "category", "date", "point"]
+PartType = Literal["number", "category", "date"]
+UnitType = PartType | Literal["point", "group"]
+Members = tuple[tuple[str, tuple[str, ...]], ...]
+"""Coarse codes, each with the codes of the file that it holds."""
 MissingPolicy = Literal["error", "code", "replace"]
 Outside = Literal["clip", "reject"]
 
@@ -47,6 +50,37 @@ class ColumnPlan:
 
 
 @dataclass(frozen=True, slots=True)
+class PartPlan:
+    """One column of a group: how it is read and measured. All public.
+
+    Args:
+        name: name of the column, in the release too.
+        type: declared type.
+        domain: its own declared domain.
+        noise_bins: equal bins that the group works on, or None where every value counts.
+        missing: as in ``UnitPlan``; under ``code`` the missing code is part of the group's domain.
+        fill: the code that replaces a missing value under ``replace``, else None.
+        missing_codes: texts that mean missing in this column, beside those of the file.
+        date_format: how days are written in the file, or None.
+        outside: what happens to values outside the domain.
+        bins: bins of the divergences, for numbers and dates; None for labels.
+        members: the codes of the file by coarse code, or empty where the file holds the domain's own codes.
+    """
+
+    name: str
+    type: PartType
+    domain: Domain
+    noise_bins: int | None
+    missing: MissingPolicy
+    fill: int | None
+    missing_codes: tuple[str, ...]
+    date_format: str | None
+    outside: Outside
+    bins: int | None
+    members: Members
+
+
+@dataclass(frozen=True, slots=True)
 class UnitPlan:
     """One noise unit: its columns, domain, mechanism, rungs and target. All public.
 
@@ -71,6 +105,9 @@ class UnitPlan:
         is_chained: whether the levels are one chain of coupled draws, revealed upwards; else every draw is fresh.
         chain_digest: SHA-256 over everything that fixes the unit's draws: mechanism and version, parameters, domain,
             missing policy, outside policy, columns, rungs, deltas.
+        members: the codes of the file by coarse code, or empty where the file holds the domain's own codes.
+        parts: the columns of a group, in its order; empty for every other unit. What a group says itself of missing
+            values, dates and bounds is void: each part has its own.
     """
 
     name: str
@@ -92,6 +129,19 @@ class UnitPlan:
     draws_at_most: int
     is_chained: bool
     chain_digest: str
+    members: Members = ()
+    parts: tuple[PartPlan, ...] = ()
+
+    def part(self, name: str) -> PartPlan:
+        """The part of a group that gives a column.
+
+        Raises:
+            KeyError: no such part.
+        """
+        for part in self.parts:
+            if part.name == name:
+                return part
+        raise KeyError(name)
 
     def channel(self, level: Epsilon) -> Channel:
         """The channel of one rung; built once per process and kept.

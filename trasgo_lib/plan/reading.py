@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from typing import cast
+
 from trasgo_lib.config import UnitColumn
-from trasgo_lib.data.reading import ColumnReading, CsvReading, SourceReading
-from trasgo_lib.plan.model import ReleasePlan
+from trasgo_lib.data import ProductDomain
+from trasgo_lib.data.reading import ColumnReading, CsvReading, GroupReading, Kind, SourceReading
+from trasgo_lib.plan.model import ReleasePlan, UnitPlan
 
 
 def source_reading(plan: ReleasePlan) -> SourceReading:
@@ -31,7 +34,12 @@ def source_reading(plan: ReleasePlan) -> SourceReading:
         privacy_unit=unit.column if isinstance(unit, UnitColumn) else None,
         max_rows=plan.max_rows,
         row_order=plan.row_order,
+        groups=tuple(_group(unit) for unit in plan.units if unit.parts),
     )
+
+
+def _group(unit: UnitPlan) -> GroupReading:
+    return GroupReading(unit.name, unit.columns, cast(ProductDomain, unit.domain))
 
 
 def _column(plan: ReleasePlan, position: int) -> ColumnReading:
@@ -39,15 +47,17 @@ def _column(plan: ReleasePlan, position: int) -> ColumnReading:
     if column.unit is None:
         return ColumnReading(name=column.name, sources=column.sources, kind="text", role=column.role)
     unit = plan.unit(column.unit)
+    of = unit.part(column.name) if unit.parts else unit
     return ColumnReading(
         name=column.name,
         sources=column.sources,
-        kind=unit.type,
-        domain=unit.domain,
+        kind=cast(Kind, of.type),
+        domain=of.domain,
         role=column.role,
-        outside=unit.outside,
-        missing=unit.missing,
-        fill=unit.fill,
-        missing_codes=unit.missing_codes,
-        date_format=unit.date_format,
+        outside=of.outside,
+        missing=of.missing,
+        fill=of.fill,
+        missing_codes=of.missing_codes,
+        date_format=of.date_format,
+        members=of.members,
     )

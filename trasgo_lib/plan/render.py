@@ -38,7 +38,8 @@ def _head(explanation: PlanExplanation) -> Iterator[str]:
 
 
 def _unit(unit: UnitExplanation) -> Iterator[str]:
-    yield f"{unit.name}: {unit.type}, {unit.mechanism}"
+    columns = f" of {', '.join(unit.columns)}" if unit.type == "group" else ""
+    yield f"{unit.name}: {unit.type}{columns}, {unit.mechanism}"
     yield from _field("values", unit.values)
     yield from _field("sensitivity", unit.sensitivity)
     yield from _field("missing", unit.missing)
@@ -77,7 +78,7 @@ def _cells(rung: RungExplanation, unit: UnitExplanation) -> dict[str, str]:
         cells |= {"mean of 10,000": f"+/- {figure(rung.mean_error)}"}
     if rung.share_at_bounds is not None:
         cells["at the ends"] = f"{100 * rung.share_at_bounds:.0f} %"
-    if rung.keep_probability is not None and unit.type == "category":
+    if rung.keep_probability is not None and unit.type in ("category", "group"):
         cells["kept"] = f"{100 * rung.keep_probability:.1f} %"
     if rung.share_error is not None:
         cells["share of 10,000"] = f"+/- {figure(100 * rung.share_error)} points"
@@ -120,7 +121,7 @@ def _legend(explanation: PlanExplanation) -> tuple[str, ...]:
     return (
         odds,
         *((numbers,) if types & {"number", "date"} else ()),
-        *((labels,) if "category" in types else ()),
+        *((labels,) if types & {"category", "group"} else ()),
         *((points,) if "point" in types else ()),
     )
 

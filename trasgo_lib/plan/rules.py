@@ -1,4 +1,4 @@
-"""Rules about the release file as a whole: what is not built yet, names, roles, targets and places."""
+"""Rules about the release file as a whole: names, roles, targets and places."""
 
 from __future__ import annotations
 
@@ -7,20 +7,8 @@ from pathlib import Path
 from trasgo_lib.config import KeyPath, PlainColumn, PointColumn, ReleaseConfig, UnitColumn
 from trasgo_lib.errors import ConfigError, Reason
 from trasgo_lib.plan.faults import FaultCollector
-from trasgo_lib.plan.units import released_names, sources_of
+from trasgo_lib.plan.parts import released_names, sources_of
 from trasgo_lib.storage import local_root
-
-
-def check_not_built(config: ReleaseConfig, faults: FaultCollector) -> None:
-    """Refuse what the format knows and this version does not do yet, naming what to write."""
-    if config.groups:
-        faults.add(
-            Reason.NOT_BUILT_YET,
-            ("groups",),
-            required="no groups in this version",
-            came=f"{len(config.groups)}",
-            fix="Remove them; each column is noised by itself.",
-        )
 
 
 def check_roles(config: ReleaseConfig, faults: FaultCollector) -> None:

@@ -6,11 +6,13 @@ from collections.abc import Mapping
 
 from trasgo_lib.amounts import Delta, Epsilon, Geo
 from trasgo_lib.budget import ApproximateEvent, Cost, cost
-from trasgo_lib.config import PlainColumn, PointColumn, ReleaseConfig, UnitColumn
+from trasgo_lib.config import KeyPath, PointColumn, ReleaseConfig, UnitColumn
 from trasgo_lib.errors import Reason
 from trasgo_lib.plan.faults import FaultCollector
+from trasgo_lib.plan.groups import asked_units
+from trasgo_lib.plan.levels import first_level
 from trasgo_lib.plan.model import ReleasePlan, UnitPlan
-from trasgo_lib.plan.units import first_level, geo_level
+from trasgo_lib.plan.parts import geo_level
 
 
 def rows_per_unit(config: ReleaseConfig) -> int:
@@ -19,18 +21,15 @@ def rows_per_unit(config: ReleaseConfig) -> int:
     return unit.max_rows if isinstance(unit, UnitColumn) else 1
 
 
-def first_charges(config: ReleaseConfig) -> Mapping[int, Epsilon]:
-    """What the first draw of each noised column costs a privacy unit, by position in ``columns``."""
-    return {
-        position: first_level(column, config).times(rows_per_unit(config))
-        for position, column in enumerate(config.columns)
-        if not isinstance(column, PlainColumn)
-    }
+def first_charges(config: ReleaseConfig) -> Mapping[KeyPath, Epsilon]:
+    """What the first draw of each noised column or group costs a privacy unit, by its place in the release file."""
+    return {path: first_level(asked, config).times(rows_per_unit(config)) for asked, path in asked_units(config)}
 
 
 def check_epsilon_total(config: ReleaseConfig, faults: FaultCollector) -> None:
     """Refuse first draws that cost more than the total."""
-    charges = {config.columns[place].name: charge for place, charge in first_charges(config).items() if charge.units}
+    names = {path: asked.name for asked, path in asked_units(config)}
+    charges = {names[path]: charge for path, charge in first_charges(config).items() if charge.units}
     total = Epsilon.parse(config.privacy.epsilon_total)
     needed = Epsilon(0)
     for charge in charges.values():

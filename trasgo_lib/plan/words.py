@@ -6,7 +6,8 @@ from decimal import Decimal
 from math import ceil, exp
 
 from trasgo_lib.amounts import Delta, Epsilon
-from trasgo_lib.plan.model import UnitPlan
+from trasgo_lib.data import Domain
+from trasgo_lib.plan.model import Members, MissingPolicy, Outside, UnitPlan, UnitType
 
 _STRENGTHS = (
     ("0.1", "very strong"),
@@ -67,6 +68,17 @@ def sensitivity(unit: UnitPlan, max_rows: int) -> str:
     """
     whose = "one person's record" if max_rows == 1 else f"each of one unit's {max_rows} records"
     facts = unit.domain.describe()
+    if unit.type == "group":
+        return (
+            f"{whose} can change from any of the {unit.domain.size:,} combinations to any other; the columns are kept or"
+            f" replaced together, and every combination can come out whatever went in. Fewer combinations keep more rows"
+        )
+    bins = dict(unit.parameters).get("bins")
+    if bins is not None:
+        return (
+            f"{whose} can change from any of the {bins} bins to any other; every bin can come out whatever went in."
+            f" Fewer bins keep more values, and coarser ones"
+        )
     if unit.type == "number":
         suffix = f" {facts['unit']}" if facts["unit"] else ""
         width = plain(Decimal(str(facts["upper"])) - Decimal(str(facts["lower"])))
@@ -95,14 +107,15 @@ def sensitivity(unit: UnitPlan, max_rows: int) -> str:
 def values_in_words(unit: UnitPlan) -> str:
     """The declared values of a unit, short."""
     facts = unit.domain.describe()
-    if unit.type in ("number", "date"):
-        step = f"{facts['step']} days" if unit.type == "date" else facts["step"]
-        suffix = f" {facts['unit']}" if unit.type == "number" and facts["unit"] else ""
-        return f"{facts['lower']} to {facts['upper']}{suffix}, by {step}: {unit.domain.size:,} values"
-    if unit.type == "category":
-        codes = [str(code) for code in facts["codes"]]
-        shown = ", ".join(codes[:8]) + (", ..." if len(codes) > 8 else "")
-        return f"{len(codes)} codes: {shown}"
+    if unit.type == "group":
+        columns = "; ".join(
+            f"{part.name}: {_scale_or_codes(part.domain, part.noise_bins)}{_coarsened(part.members)}"
+            for part in unit.parts
+        )
+        return f"{unit.domain.size:,} combinations of {columns}"
+    if unit.type != "point":
+        bins = dict(unit.parameters).get("bins")
+        return _scale_or_codes(unit.domain, bins if isinstance(bins, int) else None) + _coarsened(unit.members)
     if facts["kind"] == "box":
         south, west, north, east = facts["box"]
         return (
@@ -112,20 +125,51 @@ def values_in_words(unit: UnitPlan) -> str:
     return f"{unit.domain.size:,} H3 cells"
 
 
+def _scale_or_codes(domain: Domain, bins: int | None) -> str:
+    """The declared values of a number, date or category."""
+    facts = domain.describe()
+    if facts["kind"] == "category":
+        codes = [str(code) for code in facts["codes"]]
+        shown = ", ".join(codes[:8]) + (", ..." if len(codes) > 8 else "")
+        return f"{len(codes)} codes: {shown}"
+    step = f"{facts['step']} days" if facts["kind"] == "date" else facts["step"]
+    suffix = f" {facts['unit']}" if facts.get("unit") else ""
+    cut = "" if bins is None else f", in {bins} bins of which each is released as its middle value"
+    return f"{facts['lower']} to {facts['upper']}{suffix}, by {step}: {domain.size:,} values{cut}"
+
+
+def _coarsened(members: Members) -> str:
+    if not members:
+        return ""
+    return f"; {sum(len(codes) for _, codes in members)} codes of the file are coarsened to them before the noise"
+
+
 def missing_in_words(unit: UnitPlan) -> str:
     """What happens to missing values."""
-    if unit.missing == "error":
+    if unit.type == "group":
+        return "; ".join(f"{part.name}: {_missing(part.missing)}" for part in unit.parts)
+    return _missing(unit.missing)
+
+
+def _missing(policy: MissingPolicy) -> str:
+    if policy == "error":
         return "a missing value stops the run"
-    if unit.missing == "code":
+    if policy == "code":
         return "missing is one more code, protected like every value"
     return "missing values become a declared constant before the noise"
 
 
 def outside_in_words(unit: UnitPlan) -> str:
     """What happens to values outside the domain."""
-    if unit.outside == "reject":
+    if unit.type == "group":
+        return "; ".join(f"{part.name}: {_outside(part.outside, part.type)}" for part in unit.parts)
+    return _outside(unit.outside, unit.type)
+
+
+def _outside(policy: Outside, kind: UnitType) -> str:
+    if policy == "reject":
         return "a value outside the domain stops the run"
-    if unit.type == "point":
+    if kind == "point":
         return "a place outside the domain moves to its nearest cell before the noise"
     return "a value outside the range moves to its nearest end before the noise"
 

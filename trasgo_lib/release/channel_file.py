@@ -8,7 +8,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from trasgo_lib.checks import domain_types
+from trasgo_lib.checks import domain_types, published_parts
+from trasgo_lib.data import ProductDomain
+from trasgo_lib.mechanisms import margin
 from trasgo_lib.release.statement import draw_document
 from trasgo_lib.reporting import ReleaseFacts
 from trasgo_lib.reporting.wording import claim_suffix
@@ -45,8 +47,9 @@ def channel_document(facts: ReleaseFacts) -> dict[str, Any]:
 def _unit(facts: ReleaseFacts, unit: UnitPlan) -> dict[str, Any]:
     channel = facts.published_channel(unit.name)
     suffix = claim_suffix(facts.plan)
-    types = domain_types(unit.domain)
-    return {
+    parts = published_parts(unit.name, unit.columns, unit.domain, unit.missing == "code")
+    types = [kind for part in parts for kind in domain_types(part.domain)]
+    document = {
         "name": unit.name,
         "columns": [{"name": name, "type": str(kind)} for name, kind in zip(unit.columns, types, strict=True)],
         "mechanism": channel.name,
@@ -68,6 +71,49 @@ def _unit(facts: ReleaseFacts, unit: UnitPlan) -> dict[str, Any]:
         "chain_digest": unit.chain_digest,
         "decoder": decoder(channel),
         "noise_variance": noise_variance(channel),
+    }
+    if isinstance(unit.domain, ProductDomain):
+        document["margins"] = [
+            {**part_of_group(unit, part.name), **margin_document(channel, unit.domain, part.name)}
+            for part in unit.domain.parts
+        ]
+    return document
+
+
+def part_of_group(unit: UnitPlan, name: str) -> dict[str, Any]:
+    """How one column of a group was read, as a unit says it of itself."""
+    part = unit.part(name)
+    return {
+        "column": name,
+        "outside": part.outside,
+        "missing": {
+            "policy": part.missing,
+            "code": part.domain.size if part.missing == "code" else None,
+            "fill_code": part.fill,
+        },
+    }
+
+
+def margin_document(channel: Channel, domain: ProductDomain, name: str) -> dict[str, Any]:
+    """What a group's channel does to one of its columns, and how its codes are decoded.
+
+    The margin is that of the unit's ``parameters``: over the column's ``places`` (its codes, or its bins), every place
+    but the true one has weight ``other`` out of 2**64. It is no draw of its own and costs nothing beside the unit's.
+
+    Args:
+        channel: the group's channel.
+        domain: the group's domain.
+        name: the column.
+    """
+    own = margin(channel, domain, name)
+    places, codes = domain.places(name), own.support
+    return {
+        "places": places,
+        "other": str(own.weights(codes[0])[codes[1]]),
+        "inputs": own.inputs,
+        "outputs": own.outputs,
+        "decoder": decoder(own),
+        "noise_variance": noise_variance(own),
     }
 
 

@@ -14,7 +14,16 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from trasgo_lib.data import BatchRef, PublicValues, ReleasedCodes, ReleasedTable, read_batch, read_values
+from trasgo_lib.checks import PublishedPart, published_parts
+from trasgo_lib.data import (
+    BatchRef,
+    ProductDomain,
+    PublicValues,
+    ReleasedCodes,
+    ReleasedTable,
+    read_batch,
+    read_values,
+)
 from trasgo_lib.errors import CheckFailedError, Reason
 
 if TYPE_CHECKING:
@@ -51,14 +60,13 @@ def public_types(table: ReleasedTable) -> dict[str, pa.DataType]:
 def released_schema(table: ReleasedTable, plan: ReleasePlan) -> pa.Schema:
     """Arrow schema of the published table: columns in plan order, no metadata."""
     types = public_types(table)
+    noised = {field.name: field for unit in plan.units for field in _decoded_fields(unit)}
     fields: list[pa.Field] = []
     for column in plan.columns:
         if column.role == "public":
             fields.append(pa.field(column.name, types[column.name]))
-        elif column.role == "noised" and column.unit is not None:
-            unit = plan.unit(column.unit)
-            pairs = zip(unit.columns, _decoded_types(unit), strict=True)
-            fields += [pa.field(name, kind, nullable=unit.missing == "code") for name, kind in pairs]
+        elif column.role == "noised":
+            fields += [noised[name] for name in column.released]
     return pa.schema(fields)
 
 
@@ -78,19 +86,28 @@ def released_batches(table: ReleasedTable, plan: ReleasePlan) -> Iterator[pa.Rec
     public = {values.column: values for values in released.public}
     cuts = _common_cuts(released)
     for place in range(len(cuts)):
+        noised = _decoded_columns(released, plan, place)
         arrays: list[pa.Array] = []
         for column in plan.columns:
             if column.role == "public":
                 values = read_values(public[column.name].batches[place])
                 arrays.append(values.cast(schema.field(column.name).type))
-            elif column.role == "noised" and column.unit is not None:
-                unit = plan.unit(column.unit)
-                arrays += decode_unit(unit, read_batch(released.unit(unit.name).batches[place]))
+            elif column.role == "noised":
+                arrays += [noised[name] for name in column.released]
         yield pa.record_batch(arrays, schema=schema)
 
 
+def _decoded_columns(released: ReleasedTable, plan: ReleasePlan, place: int) -> dict[str, pa.Array]:
+    """Every noised column of one batch, by name."""
+    decoded: dict[str, pa.Array] = {}
+    for unit in plan.units:
+        arrays = decode_unit(unit, read_batch(released.unit(unit.name).batches[place]))
+        decoded |= zip(unit.columns, arrays, strict=True)
+    return decoded
+
+
 def decode_unit(unit: UnitPlan, codes: NDArray[np.int32]) -> list[pa.Array]:
-    """Published columns of released codes; the missing code becomes null.
+    """Published columns of released codes, in the unit's order; a missing code becomes null.
 
     Args:
         unit: the noise unit.
@@ -99,22 +116,31 @@ def decode_unit(unit: UnitPlan, codes: NDArray[np.int32]) -> list[pa.Array]:
     Raises:
         CheckFailedError: a code outside the domain, with no value in the message.
     """
-    missing = codes == unit.domain.size if unit.missing == "code" else np.zeros(len(codes), dtype=bool)
-    inside = np.where(missing, 0, codes).astype(np.int32)
-    if len(inside) and (int(inside.min()) < 0 or int(inside.max()) >= unit.domain.size):
-        raise _inconsistent(f"codes 0..{unit.domain.size - 1} in {unit.name}", "codes outside them")
-    return [_masked(part, missing) for part in _decode(unit, inside)]
+    last = unit.domain.size - (unit.missing != "code")
+    if len(codes) and (int(codes.min()) < 0 or int(codes.max()) > last):
+        raise _inconsistent(f"codes 0..{last} in {unit.name}", "codes outside them")
+    # a group's code stands for one code of each of its columns
+    by_part = unit.domain.decode(codes) if isinstance(unit.domain, ProductDomain) else (codes,)
+    return [array for part, own in zip(_parts(unit), by_part, strict=True) for array in _decode(part, own)]
 
 
-def _decode(unit: UnitPlan, codes: NDArray[np.int32]) -> list[pa.Array]:
-    decoded: Any = unit.domain.decode(codes)
-    parts = decoded if isinstance(decoded, tuple) else (decoded,)
-    return [part if isinstance(part, pa.Array) else pa.array(part) for part in parts]
+def _parts(unit: UnitPlan) -> tuple[PublishedPart, ...]:
+    return published_parts(unit.name, unit.columns, unit.domain, unit.missing == "code")
 
 
-def _decoded_types(unit: UnitPlan) -> list[pa.DataType]:
+def _decode(part: PublishedPart, codes: NDArray[np.int32]) -> list[pa.Array]:
+    missing = codes == part.domain.size
+    decoded: Any = part.domain.decode(np.where(missing, 0, codes).astype(np.int32))
+    arrays = decoded if isinstance(decoded, tuple) else (decoded,)
+    return [_masked(array if isinstance(array, pa.Array) else pa.array(array), missing) for array in arrays]
+
+
+def _decoded_fields(unit: UnitPlan) -> Iterator[pa.Field]:
     """Types as decoding gives them; the output check holds them against the declaration."""
-    return [part.type for part in _decode(unit, np.zeros(1, dtype=np.int32))]
+    for part in _parts(unit):
+        arrays = _decode(part, np.zeros(1, dtype=np.int32))
+        for name, array in zip(part.columns, arrays, strict=True):
+            yield pa.field(name, array.type, nullable=part.nullable)
 
 
 def _masked(values: pa.Array, missing: NDArray[np.bool_]) -> pa.Array:

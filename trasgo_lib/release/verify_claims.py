@@ -9,10 +9,10 @@ from typing import Any
 
 from trasgo_lib.amounts import Epsilon
 from trasgo_lib.budget import ApproximateEvent, Cost, LossEvent, PureEvent, RevealEvent, cost
-from trasgo_lib.data import domain_from_description
+from trasgo_lib.data import Domain, ProductDomain, domain_from_description
 from trasgo_lib.errors import Reason, TrasgoError
 from trasgo_lib.mechanisms import Channel, rebuild_channel
-from trasgo_lib.release.channel_file import decoder, noise_variance, plain
+from trasgo_lib.release.channel_file import decoder, margin_document, noise_variance, plain
 from trasgo_lib.release.statement import read_amounts, read_draw
 from trasgo_lib.release.verification import VerificationResult, failed, judge, passed
 
@@ -60,6 +60,27 @@ def _verify_channel(unit: dict[str, Any], suffix: str) -> Iterator[VerificationR
     yield judge("codes", name, (channel.inputs,) * 2 + (channel.outputs,), sizes, Reason.SCHEMA_VIOLATION)
     yield _verify_numbers("decoder", name, unit["decoder"], decoder(channel))
     yield _verify_numbers("noise variance", name, unit["noise_variance"], noise_variance(channel))
+    yield from _verify_margins(unit, domain, channel)
+
+
+def _verify_margins(unit: dict[str, Any], domain: Domain, channel: Channel) -> Iterator[VerificationResult]:
+    """Hold the stated channel of every column of a group against the one that the group's channel implies."""
+    stated = {entry["column"]: entry for entry in unit.get("margins", ())}
+    named = [part.name for part in domain.parts] if isinstance(domain, ProductDomain) else []
+    if named or stated:
+        yield judge("margins", unit["name"], named, list(stated), Reason.SCHEMA_VIOLATION)
+    if not isinstance(domain, ProductDomain) or named != list(stated):
+        return
+    for part in domain.parts:
+        entry, found = stated[part.name], margin_document(channel, domain, part.name)
+        keys = ("places", "other", "inputs", "outputs")
+        theirs, ours = [entry[key] for key in keys], [found[key] for key in keys]
+        yield judge("margin", part.name, theirs, ours, Reason.CLAIM_NOT_CERTIFIED)
+        yield judge(
+            "margin missing", part.name, part.missing, entry["missing"]["policy"] == "code", Reason.SCHEMA_VIOLATION
+        )
+        yield _verify_numbers("margin decoder", part.name, entry["decoder"], found["decoder"])
+        yield _verify_numbers("margin variance", part.name, entry["noise_variance"], found["noise_variance"])
 
 
 def _verify_numbers(

@@ -10,8 +10,15 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from trasgo_lib.checks import csv_equals_parquet, domain_types, grid_of, published_labels
-from trasgo_lib.data import CategoryDomain, Domain, domain_from_description
+from trasgo_lib.checks import (
+    PublishedPart,
+    csv_equals_parquet,
+    domain_types,
+    grid_of,
+    published_labels,
+    published_parts,
+)
+from trasgo_lib.data import CategoryDomain, domain_from_description
 from trasgo_lib.errors import Reason, TrasgoError
 from trasgo_lib.release.package import data_key
 from trasgo_lib.release.verification import VerificationResult, failed, judge
@@ -40,9 +47,10 @@ def verify_data(
             yield from _verify_schema(file, manifest, statement, channel_file)
             yield judge("rows", parquet, manifest["rows"], file.metadata.num_rows, Reason.SCHEMA_VIOLATION)
             for unit in channel_file["units"]:
-                domain = domain_from_description(unit["domain"])
-                yield _verify_types(file.schema_arrow, unit, domain)
-                yield _verify_values(file, unit, domain)
+                parts = _parts(unit)
+                yield _verify_types(file.schema_arrow, unit, parts)
+                for part in parts:
+                    yield _verify_values(file, part)
     except (TrasgoError, pa.ArrowException, OSError, KeyError, ValueError, TypeError) as error:
         came = f"{type(error).__name__} while reading it"
         yield failed("data", parquet, "a Parquet file with the declared columns", came, Reason.SCHEMA_VIOLATION)
@@ -68,17 +76,22 @@ def _verify_schema(
     yield judge("no further metadata", "data", None, schema.metadata, Reason.SCHEMA_VIOLATION)
 
 
-def _verify_types(schema: pa.Schema, unit: dict[str, Any], domain: Domain) -> VerificationResult:
-    kinds = [str(kind) for kind in domain_types(domain)]
+def _parts(unit: dict[str, Any]) -> tuple[PublishedPart, ...]:
+    columns = [column["name"] for column in unit["columns"]]
+    nullable = unit["missing"]["policy"] == "code"
+    return published_parts(unit["name"], columns, domain_from_description(unit["domain"]), nullable)
+
+
+def _verify_types(schema: pa.Schema, unit: dict[str, Any], parts: tuple[PublishedPart, ...]) -> VerificationResult:
+    kinds = [str(kind) for part in parts for kind in domain_types(part.domain)]
     stated = [column["type"] for column in unit["columns"]]
     found = [str(schema.field(column["name"]).type) for column in unit["columns"]]
     return judge("types", unit["name"], (kinds, kinds), (stated, found), Reason.WRONG_TYPE)
 
 
-def _verify_values(file: pq.ParquetFile, unit: dict[str, Any], domain: Domain) -> VerificationResult:
-    names = [column["name"] for column in unit["columns"]]
+def _verify_values(file: pq.ParquetFile, part: PublishedPart) -> VerificationResult:
+    names, domain, nullable = list(part.columns), part.domain, part.nullable
     grid = grid_of(domain)
-    nullable = unit["missing"]["policy"] == "code"
     labels = _label_array(published_labels(domain)) if isinstance(domain, CategoryDomain) else None
     outside = nulls = 0
     for batch in file.iter_batches(columns=names):
@@ -87,7 +100,7 @@ def _verify_values(file: pq.ParquetFile, unit: dict[str, Any], domain: Domain) -
         outside += grid.off_grid(columns) if grid is not None else _not_among(columns[0], labels)
     came = f"{outside} rows outside it" + ("" if nullable else f", {nulls} nulls")
     required = "0 rows outside it" + ("" if nullable else ", 0 nulls")
-    return judge("values in domain", unit["name"], required, came, Reason.OUT_OF_DOMAIN)
+    return judge("values in domain", part.name, required, came, Reason.OUT_OF_DOMAIN)
 
 
 def _not_among(column: pa.Array, labels: pa.Array) -> int:

@@ -6,7 +6,7 @@ from fractions import Fraction
 from math import sqrt
 from typing import TYPE_CHECKING
 
-from trasgo_lib.data import BoxDomain, CategoryDomain, CellsDomain, DateDomain, Domain, NumberDomain
+from trasgo_lib.data import BoxDomain, CategoryDomain, CellsDomain, DateDomain, Domain, NumberDomain, ProductDomain
 
 if TYPE_CHECKING:
     from trasgo_lib.mechanisms import Channel
@@ -27,6 +27,8 @@ def domain_words(domain: Domain) -> str:
         return f"{domain.size} codes"
     if isinstance(domain, (BoxDomain, CellsDomain)):
         return f"{domain.size} cells"
+    if isinstance(domain, ProductDomain):
+        return f"{domain.size} combinations"
     raise TypeError(f"no words for a {type(domain).__name__}")
 
 
@@ -46,4 +48,5 @@ def noise_words(domain: Domain, channel: Channel) -> str:
         return f"a decoded value has a standard deviation of {spread:.4g}{unit}"
     keep = channel.weights(middle)[middle] / channel.total
     what = "cell" if isinstance(domain, (BoxDomain, CellsDomain)) else "label"
+    what = "combination" if isinstance(domain, ProductDomain) else what
     return f"{what} kept with probability {keep:.4f}"

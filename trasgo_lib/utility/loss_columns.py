@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Literal
 
-from trasgo_lib.data import CategoryDomain
+import numpy as np
+from numpy.typing import NDArray
+
+from trasgo_lib.data import CategoryDomain, Domain, ProductDomain
+from trasgo_lib.utility.histogram import Histogram
 from trasgo_lib.utility.points import PointGrid, point_grid
 
 if TYPE_CHECKING:  # so that a notebook that compares two frames does not load the release file's models
@@ -25,6 +30,8 @@ class LossColumn:
         size: number of codes; code ``size`` means missing.
         bins: equal parts for the divergences; None: each code is a category.
         grid: coarse grid of a point, else None.
+        places: for a column of a group, int32[unit codes]: the column's own code for each code of the group; a binned
+            number counts as its bin's representative, in the original too, so that its losses are those of the noise.
     """
 
     name: str
@@ -33,6 +40,18 @@ class LossColumn:
     size: int
     bins: int | None = None
     grid: PointGrid | None = field(default=None, compare=False)
+    places: NDArray[np.int32] | None = field(default=None, compare=False, repr=False)
+
+    def own_codes(self, codes: NDArray[np.int32]) -> NDArray[np.int32]:
+        """The column's own codes of its unit's codes: int32[rows] -> int32[rows].
+
+        Raises:
+            InputContractError: a code of the group that does not exist, with the count.
+        """
+        if self.places is None:
+            return codes
+        Histogram.check(codes, len(self.places) - 1)
+        return self.places[codes]
 
     @property
     def is_correlated(self) -> bool:
@@ -41,14 +60,23 @@ class LossColumn:
 
 
 def loss_columns(plan: ReleasePlan) -> tuple[LossColumn, ...]:
-    """The columns of a plan's noise units, in release order; a point is one column."""
-    return tuple(_loss_column(unit) for unit in plan.units)
+    """The measured columns of a plan, in release order; a point is one column, a group as many as it has."""
+    measured = {column.name: column for unit in plan.units for column in _loss_columns(unit)}
+    return tuple(measured[column.name] for column in plan.columns if column.role == "noised")
 
 
-def _loss_column(unit: UnitPlan) -> LossColumn:
+def _loss_columns(unit: UnitPlan) -> Iterator[LossColumn]:
     if unit.type == "point":
-        return LossColumn(unit.name, unit.name, "point", unit.domain.size, grid=point_grid(unit.domain))
-    kind: LossKind = "number"
-    if isinstance(unit.domain, CategoryDomain):
-        kind = "ordered" if unit.domain.ordered else "label"
-    return LossColumn(unit.name, unit.name, kind, unit.domain.size, unit.bins)
+        yield LossColumn(unit.name, unit.name, "point", unit.domain.size, grid=point_grid(unit.domain))
+    elif isinstance(unit.domain, ProductDomain):
+        places = unit.domain.decode(np.arange(unit.domain.size, dtype=np.int32))
+        for part, own in zip(unit.parts, places, strict=True):
+            yield LossColumn(part.name, unit.name, _kind(part.domain), part.domain.size, part.bins, places=own)
+    else:
+        yield LossColumn(unit.name, unit.name, _kind(unit.domain), unit.domain.size, unit.bins)
+
+
+def _kind(domain: Domain) -> LossKind:
+    if isinstance(domain, CategoryDomain):
+        return "ordered" if domain.ordered else "label"
+    return "number"

@@ -76,13 +76,13 @@ class Tally:
                 continue
             for column in pair:
                 if column.name not in scores:
-                    scores[column.name] = _scores(batch.codes[column.unit], column.size)
+                    scores[column.name] = _scores(_own(column, batch), column.size)
             names = _names(pair)
             self._moments[names] = self._moments[names].merge(PairMoments.of(scores[left.name], scores[right.name]))
         return batch.rows
 
     def _count(self, column: LossColumn, batch: Batch) -> None:
-        codes = batch.codes[column.unit]
+        codes = _own(column, batch)
         if column.grid is not None:
             Histogram.check(codes, column.size)
             cells = column.grid.cells(codes)
@@ -96,9 +96,7 @@ class Tally:
 
     def _count_table(self, pair: Pair, batch: Batch) -> None:
         left, right = pair
-        table = PairTable.count(
-            batch.codes[left.unit], batch.codes[right.unit], (left.size, right.size), rows=self._rows
-        )
+        table = PairTable.count(_own(left, batch), _own(right, batch), (left.size, right.size), rows=self._rows)
         earlier = self._tables.get(_names(pair))
         self._tables[_names(pair)] = table if earlier is None else earlier.merge(table)
 
@@ -119,6 +117,10 @@ class Tally:
             if any(column.kind == "label" for column in pair):
                 associations[names] = Coefficient(_association(pair, table), table.rows)
         return correlations, associations
+
+
+def _own(column: LossColumn, batch: Batch) -> NDArray[np.int32]:
+    return column.own_codes(batch.codes[column.unit])
 
 
 def _association(pair: Pair, table: PairTable) -> float | None:

@@ -1,0 +1,140 @@
+"""The levels of a noise unit: its ladder, cut where the mechanism can certify, coupled under ``composition: chain``."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from trasgo_lib.amounts import Epsilon
+from trasgo_lib.config import GeoSpec, GroupSpec, KeyPath, NoisedColumn, PointColumn, ReleaseConfig, TargetSpec
+from trasgo_lib.data import Domain
+from trasgo_lib.errors import ConfigError, Reason
+from trasgo_lib.mechanisms import MECHANISMS, Chain, Channel
+from trasgo_lib.plan.channels import Parameter, chain_of, channel_of
+from trasgo_lib.plan.faults import FaultCollector
+from trasgo_lib.plan.feasibility import certified_rungs
+from trasgo_lib.plan.ladder import ladder, most_draws
+
+
+@dataclass(frozen=True, slots=True)
+class UnitContext:
+    """What a unit needs to know about the rest of the release.
+
+    Args:
+        config: the release file.
+        max_rows: rows per privacy unit.
+        available: what the other units' first draws leave of ``epsilon_total``.
+    """
+
+    config: ReleaseConfig
+    max_rows: int
+    available: Epsilon
+
+
+@dataclass(frozen=True, slots=True)
+class UnitDemand:
+    """What a column or a group asks for, before its levels are certified.
+
+    Args:
+        path: its place in the release file.
+        mechanism: registry name; it fits the domain.
+        domain: the declared domain.
+        parameters: what the mechanism takes beside domain and level, sorted by name.
+        first: the first level; 0 for points.
+        level_path: the key that declares the first level.
+        target: what must be reached, or None.
+        geo: the loss per distance of a point, else None.
+        keys: keys of the release file by the names that mechanisms use in ``Fault.where``, where they differ.
+    """
+
+    path: KeyPath
+    mechanism: str
+    domain: Domain
+    parameters: tuple[tuple[str, Parameter], ...]
+    first: Epsilon
+    level_path: KeyPath
+    target: TargetSpec | None
+    geo: GeoSpec | None = None
+    keys: Mapping[str, KeyPath] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Levels:
+    """A unit's ladder, the digests of the integers behind it, and whether its levels are coupled."""
+
+    rungs: tuple[Epsilon, ...]
+    tables: tuple[str, ...]
+    is_chained: bool
+
+    def most_draws(self, context: UnitContext) -> int:
+        """Most draws the loop can make within the total."""
+        rounds = context.config.loop.max_rounds
+        if self.is_chained:
+            return min(len(self.rungs), rounds)
+        return most_draws(self.rungs, context.available, context.max_rows, rounds)
+
+
+def first_level(asked: NoisedColumn | GroupSpec, config: ReleaseConfig) -> Epsilon:
+    """The level of the first draw of a column or group; 0 for points, which cost geo epsilon."""
+    if isinstance(asked, PointColumn):
+        return Epsilon(0)
+    return Epsilon.parse(asked.epsilon or asked.start or config.loop.start)
+
+
+def level_path(asked: NoisedColumn | GroupSpec, path: KeyPath) -> KeyPath:
+    """The key that declares the first level of a column or group."""
+    if isinstance(asked, PointColumn):
+        return (*path, "geo", "epsilon")
+    if asked.epsilon is not None:
+        return (*path, "epsilon")
+    return (*path, "start") if asked.start is not None else ("loop", "start")
+
+
+def compile_levels(demand: UnitDemand, context: UnitContext, faults: FaultCollector) -> Levels | None:
+    """Every level of a unit, built and certified, or None with faults noted.
+
+    Args:
+        demand: what is asked for.
+        context: the rest of the release.
+        faults: where faults go.
+    """
+    declared: tuple[Epsilon, ...] = (demand.first,)
+    if demand.target is not None and demand.geo is None:
+        ceiling = Epsilon(max(demand.first.units, context.available.units // context.max_rows))
+        try:
+            declared = ladder(demand.first, context.config.loop.ratio, ceiling)
+        except ConfigError as error:
+            faults.take(error, ("loop", "ratio"))
+            return None
+    certified = certified_rungs(demand, declared, faults)
+    if not certified:
+        return None
+    rungs, tables = tuple(rung for rung, _ in certified), tuple(digest for _, digest in certified)
+    if context.config.loop.composition == "sequential" or len(rungs) == 1:
+        return Levels(rungs, tables, is_chained=False)
+    coupled = _coupled(demand, rungs, faults)
+    return None if coupled is None else Levels(rungs, (coupled.digest,), is_chained=True)
+
+
+def first_channel(demand: UnitDemand, levels: Levels) -> Channel:
+    """The channel of a draw at the lowest level, for what does not depend on the level."""
+    return channel_of(demand.mechanism, demand.domain, levels.rungs[0], demand.parameters)
+
+
+def _coupled(demand: UnitDemand, rungs: tuple[Epsilon, ...], faults: FaultCollector) -> Chain | None:
+    """The chain of a whole ladder, or None with its faults noted."""
+    if not MECHANISMS[demand.mechanism].chain:
+        coupled = ", ".join(sorted(name for name, known in MECHANISMS.items() if known.chain))
+        faults.add(
+            Reason.BAD_PARAMETER,
+            (*demand.path, "mechanism"),
+            required=f"a mechanism whose levels can be coupled ({coupled}), as composition: chain needs for a target",
+            came=demand.mechanism,
+            fix="Choose one of them, give the column a fixed `epsilon`, or write `composition: sequential`.",
+        )
+        return None
+    try:
+        return chain_of(demand.mechanism, demand.domain, rungs, demand.parameters)
+    except ConfigError as error:
+        faults.take(error, (*demand.path, "mechanism"))
+        return None
