@@ -21,7 +21,7 @@ from tasks.session import RunRef, Session, open_session
 from tasks.workspace import ESTIMATES, LOSSES, Workspace
 from trasgo_lib.data import PrivateCodes, PrivateTable, ReleasedCodes, read_batches
 from trasgo_lib.estimation import Estimate
-from trasgo_lib.loop import Predictions, RoundEntry
+from trasgo_lib.loop import Knowledge, PredictedLoss, Predictions, RoundEntry, predict_losses
 from trasgo_lib.noise import Keystream
 from trasgo_lib.utility import LossValue, Measurement, estimate_losses, loss_columns, measure
 
@@ -132,7 +132,32 @@ def _estimated(session: Session, rows: int, released: Sequence[ReleasedCodes], d
     )
     Workspace(session.work).write_json(ESTIMATES, estimates.to_json())
     entries = tuple(_judged(session, draw, estimates.of_unit) for draw in draws)
-    return Measured(entries, {}, None)
+    by_unit = {codes.unit: codes for codes in released}
+    predictions = {
+        entry.unit: _predicted(session, entry, by_unit[entry.unit], rows) for entry in entries if not entry.met
+    }
+    return Measured(entries, predictions, None)
+
+
+def _predicted(session: Session, entry: RoundEntry, codes: ReleasedCodes, rows: int) -> tuple[PredictedLoss, ...]:
+    """Losses expected at the rungs above the one that was looked at."""
+    plan = session.plan
+    unit = plan.unit(entry.unit)
+    column = next(column for column in loss_columns(plan) if column.unit == entry.unit)
+    if unit.target is None or not column.is_correlated:
+        return ()
+    channel = unit.channel(entry.level)
+    counts = np.zeros(channel.outputs, dtype=np.int64)
+    for batch in read_batches(codes, session.digest_key()):
+        counts += np.bincount(batch, minlength=channel.outputs)
+    return predict_losses(
+        Knowledge(counts, channel),
+        {rung: unit.channel(rung) for rung in unit.rungs if rung > entry.level},
+        column.bins_of(channel.outputs),
+        loss=unit.target.loss,
+        rows=rows,
+        stream=Keystream(_PUBLIC_ROOT, plan.dataset, plan.version, "predict", unit.name, entry.level.text),
+    )
 
 
 def _judged(session: Session, draw: Draw, of_unit: Callable[[str, str], Estimate]) -> RoundEntry:

@@ -5,7 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Literal
 
+import numpy as np
+from numpy.typing import NDArray
+
 from trasgo_lib.data import CategoryDomain
+from trasgo_lib.utility.histogram import equal_bins
 from trasgo_lib.utility.points import PointGrid, point_grid
 
 if TYPE_CHECKING:  # so that a notebook that compares two frames does not load the release file's models
@@ -38,6 +42,17 @@ class LossColumn:
     def is_correlated(self) -> bool:
         """Whether its codes, or their order, can be correlated."""
         return self.kind != "point"
+
+    def bins_of(self, outputs: int) -> NDArray[np.int32]:
+        """The bin of every output code for the divergences: int32[outputs]; missing is a bin of its own.
+
+        Args:
+            outputs: number of codes, the missing code included.
+        """
+        if self.bins is None:
+            return np.arange(outputs, dtype=np.int32)
+        values = equal_bins(self.size, self.bins)
+        return np.concatenate([values, np.full(outputs - self.size, values[-1] + 1, dtype=np.int32)])
 
 
 def loss_columns(plan: ReleasePlan) -> tuple[LossColumn, ...]:
