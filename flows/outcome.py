@@ -50,8 +50,7 @@ class Outcome:
 
     def to_json(self) -> dict[str, object]:
         """What ``trasgo run --json`` ends with; losses computed from raw data are null here."""
-        losses = self.restricted_losses or {}
-        met = {entry["unit"]: entry["met"] for entry in losses.get("rounds", [])}
+        last = {entry["unit"]: entry for entry in (self.restricted_losses or {}).get("rounds", [])}
         geo = {unit: cost.geo.text for unit, cost in self.spent_by_unit.items() if cost.geo.units}
         return {
             "release": self.release,
@@ -67,9 +66,18 @@ class Outcome:
                 "geo_per_km_units": geo,
             },
             "rounds": self.rounds,
-            "losses": {unit: {"estimate": None, "met": is_met} for unit, is_met in met.items()},
+            "losses": {unit: self._public_loss(entry) for unit, entry in last.items()},
             "reason": self.reason,
             "manifest_sha256": self.manifest_digest,
+        }
+
+    def _public_loss(self, entry: dict[str, Any]) -> dict[str, object]:
+        """What machines may read: an estimate from released data, or null; and met or not met."""
+        is_public = (self.restricted_losses or {}).get("loss_from") == "released"
+        return {
+            "estimate": entry["loss"] if is_public else None,
+            "interval": entry["interval"] if is_public else None,
+            "met": entry["met"],
         }
 
     def require_met(self) -> None:

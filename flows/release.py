@@ -11,7 +11,7 @@ from prefect.task_runners import TaskRunner, ThreadPoolTaskRunner
 from tasks.check import check_release, prepare_probe
 from tasks.draw import Draw, draw_unit, reserve
 from tasks.ingest import ingest
-from tasks.measure import Measured, measure_round
+from tasks.measure import Measured, measure_exactly, measure_round
 from tasks.policies import opaque
 from tasks.publish import Course, hold, mark_checked, publish
 from tasks.session import RunRef, open_session
@@ -44,6 +44,7 @@ def release(ref: RunRef) -> Literal["published", "held"]:
         table = ingest(ref)
         course, newest, released = _loop(ref, session.plan, table)
         if course.stop.shortfalls and session.plan.on_unmet == "hold":
+            measure_exactly(ref, table, released, newest)
             hold(ref, opaque(course))
             return "held"
         probes = [future.result() for future in prepare_probe.map(unmapped(ref), list(newest))]
@@ -51,6 +52,7 @@ def release(ref: RunRef) -> Literal["published", "held"]:
         pairs = list(zip(probes, [future.result() for future in probed], strict=True))
         checked = check_release(ref, ReleasedTable(table.rows, released, table.public), newest, pairs)
         mark_checked(ref, opaque(course), checked)
+        measure_exactly(ref, table, released, newest)
         publish(ref, table.rows, opaque(course), checked)
         return "published"
 
@@ -72,7 +74,7 @@ def _loop(
         current = tuple(newest[unit.name] for unit in plan.units)
         measured = measure_round(ref, table, [released[unit.name] for unit in plan.units], current, opaque(measured))
         history = history.append(measured.entries)
-        step = next_step(plan, history)
+        step = next_step(plan, history, measured.predictions)
     units = [unit.name for unit in plan.units]
     return Course(history, step), tuple(newest[name] for name in units), tuple(released[name] for name in units)
 

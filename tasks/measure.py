@@ -1,4 +1,8 @@
-"""Measure: exact losses of the current draws against the original; private, so they stay in this process."""
+"""Measure: losses of the current draws, from released codes where the plan says so, else against the original.
+
+Losses computed on raw data are private: they stay in this process and in the restricted root, and under
+``loss_from: released`` they are computed after every decision and read by none.
+"""
 
 from __future__ import annotations
 
@@ -14,12 +18,18 @@ from prefect import task
 from tasks.draw import Draw
 from tasks.policies import PURE, at_boundary
 from tasks.session import RunRef, Session, open_session
-from tasks.workspace import LOSSES, Workspace
+from tasks.workspace import ESTIMATES, LOSSES, Workspace
 from trasgo_lib.data import PrivateCodes, PrivateTable, ReleasedCodes, read_batches
-from trasgo_lib.loop import RoundEntry
-from trasgo_lib.utility import LossValue, Measurement, loss_columns, measure
+from trasgo_lib.estimation import Estimate
+from trasgo_lib.loop import Knowledge, PredictedLoss, Predictions, RoundEntry, predict_losses
+from trasgo_lib.noise import Keystream
+from trasgo_lib.utility import LossValue, Measurement, estimate_losses, loss_columns, measure
 
 _LOGGER = logging.getLogger("trasgo")
+
+_PUBLIC_ROOT = b"trasgo: a public key, no secret."
+"""Root of the bootstrap's words: 32 bytes that everyone knows, since resampling published codes needs no secret and a
+rerun must give the same estimates."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,11 +38,13 @@ class Measured:
 
     Args:
         entries: one for each noise unit, in plan order; what the loop decides on.
-        measurement: statistics that the next round need not take again.
+        predictions: losses expected at rungs not looked at, from released codes; empty under ``original``.
+        measurement: exact statistics that the next round need not take again; None under ``released``.
     """
 
     entries: tuple[RoundEntry, ...] = field(repr=False)
-    measurement: Measurement = field(repr=False)
+    predictions: Predictions = field(repr=False)
+    measurement: Measurement | None = field(repr=False)
 
 
 @task(name="measure", **PURE)
@@ -48,33 +60,51 @@ def measure_round(
 
     Args:
         ref: the run.
-        table: the private table.
+        table: the private table; under ``loss_from: released`` only its number of rows is read.
         released: the newest draw of each unit.
         draws: which draws those are, in the same order.
         before: what the previous round found, or None.
     """
     session = open_session(ref)
-    plan = session.plan
+    if session.plan.loss_from == "released":
+        found = _estimated(session, table.rows, released, draws)
+    else:
+        found = _exact(session, table, released, draws, None if before is None else before.measurement)
+    targets = [entry for entry in found.entries if session.plan.unit(entry.unit).target is not None]
+    _LOGGER.info("measure: %d of %d targets met", sum(entry.met for entry in targets), len(targets))
+    return found
+
+
+@task(name="measure exactly", **PURE)
+@at_boundary
+def measure_exactly(ref: RunRef, table: PrivateTable, released: Sequence[ReleasedCodes], draws: Sequence[Draw]) -> None:
+    """Exact losses for the restricted root, after the decision to publish or hold; nothing reads them but people."""
+    session = open_session(ref)
+    if session.plan.loss_from == "released":
+        _exact(session, table, released, draws, None)
+
+
+def _exact(
+    session: Session,
+    table: PrivateTable,
+    released: Sequence[ReleasedCodes],
+    draws: Sequence[Draw],
+    before: Measurement | None,
+) -> Measured:
     measurement = measure(
         {codes.unit: _reader(session, codes) for codes in table.units},
         {codes.unit: _reader(session, codes) for codes in released},
-        loss_columns(plan),
-        method=plan.correlation,
+        loss_columns(session.plan),
+        method=session.plan.correlation,
         rows=table.rows,
         attempts={draw.unit: draw.attempt for draw in draws},
-        before=None if before is None else before.measurement,
+        before=before,
     )
-    entries = tuple(_entry(session, draw, measurement) for draw in draws)
     Workspace(session.work).write_json(LOSSES, measurement.losses.to_json())
-    _LOGGER.info("measure: %d of %d targets met", *_counts(session, entries))
-    return Measured(entries, measurement)
+    return Measured(tuple(_judged_exactly(session, draw, measurement) for draw in draws), {}, measurement)
 
 
-def _reader(session: Session, codes: PrivateCodes | ReleasedCodes) -> Callable[[], Iterator[NDArray[np.int32]]]:
-    return partial(read_batches, codes, session.digest_key())
-
-
-def _entry(session: Session, draw: Draw, measurement: Measurement) -> RoundEntry:
+def _judged_exactly(session: Session, draw: Draw, measurement: Measurement) -> RoundEntry:
     target = session.plan.unit(draw.unit).target
     found = LossValue(None) if target is None else measurement.losses.of_unit(draw.unit, target.loss)
     return RoundEntry.judged(
@@ -88,6 +118,63 @@ def _entry(session: Session, draw: Draw, measurement: Measurement) -> RoundEntry
     )
 
 
-def _counts(session: Session, entries: Sequence[RoundEntry]) -> tuple[int, int]:
-    with_target = [entry for entry in entries if session.plan.unit(entry.unit).target is not None]
-    return sum(entry.met for entry in with_target), len(with_target)
+def _estimated(session: Session, rows: int, released: Sequence[ReleasedCodes], draws: Sequence[Draw]) -> Measured:
+    plan = session.plan
+    channels = {draw.unit: plan.unit(draw.unit).channel(draw.level) for draw in draws}
+    stream = Keystream(_PUBLIC_ROOT, plan.dataset, plan.version, *(draw.level.text for draw in draws))
+    estimates = estimate_losses(
+        {codes.unit: _reader(session, codes) for codes in released},
+        loss_columns(plan),
+        channels,
+        method=plan.correlation,
+        rows=rows,
+        stream=stream,
+    )
+    Workspace(session.work).write_json(ESTIMATES, estimates.to_json())
+    entries = tuple(_judged(session, draw, estimates.of_unit) for draw in draws)
+    by_unit = {codes.unit: codes for codes in released}
+    predictions = {
+        entry.unit: _predicted(session, entry, by_unit[entry.unit], rows) for entry in entries if not entry.met
+    }
+    return Measured(entries, predictions, None)
+
+
+def _predicted(session: Session, entry: RoundEntry, codes: ReleasedCodes, rows: int) -> tuple[PredictedLoss, ...]:
+    """Losses expected at the rungs above the one that was looked at."""
+    plan = session.plan
+    unit = plan.unit(entry.unit)
+    column = next(column for column in loss_columns(plan) if column.unit == entry.unit)
+    if unit.target is None or not column.is_correlated:
+        return ()
+    channel = unit.channel(entry.level)
+    counts = np.zeros(channel.outputs, dtype=np.int64)
+    for batch in read_batches(codes, session.digest_key()):
+        counts += np.bincount(batch, minlength=channel.outputs)
+    return predict_losses(
+        Knowledge(counts, channel),
+        {rung: unit.channel(rung) for rung in unit.rungs if rung > entry.level},
+        column.bins_of(channel.outputs),
+        loss=unit.target.loss,
+        rows=rows,
+        stream=Keystream(_PUBLIC_ROOT, plan.dataset, plan.version, "predict", unit.name, entry.level.text),
+    )
+
+
+def _judged(session: Session, draw: Draw, of_unit: Callable[[str, str], Estimate]) -> RoundEntry:
+    target = session.plan.unit(draw.unit).target
+    found = Estimate.none("no target") if target is None else of_unit(draw.unit, target.loss)
+    ends = None if found.low is None or found.high is None else (found.low, found.high)
+    return RoundEntry.judged(
+        draw.unit,
+        draw.level,
+        draw.attempt,
+        found.value,
+        target,
+        source="released",
+        interval=ends,
+        reason=found.reason,
+    )
+
+
+def _reader(session: Session, codes: PrivateCodes | ReleasedCodes) -> Callable[[], Iterator[NDArray[np.int32]]]:
+    return partial(read_batches, codes, session.digest_key())

@@ -19,7 +19,7 @@ from tasks.check import Checked
 from tasks.ingest import ROWS_PER_BATCH
 from tasks.policies import IDEMPOTENT_IO, PURE, at_boundary
 from tasks.session import RunRef, Session, open_session
-from tasks.workspace import INPUT_REPORT, LOSSES, Workspace
+from tasks.workspace import ESTIMATES, INPUT_REPORT, LOSSES, Workspace
 from trasgo_lib.budget import Cost
 from trasgo_lib.checks import CheckReport
 from trasgo_lib.errors import ConflictError, Reason
@@ -170,7 +170,7 @@ def _put_evidence(session: Session, course: Course, report: CheckReport, state: 
     plan = session.plan
     workspace = Workspace(session.work)
     rounds = tuple(
-        RoundFacts(number, entry.unit, entry.level, entry.loss, entry.met)
+        RoundFacts(number, entry.unit, entry.level, entry.loss, entry.met, entry.interval)
         for number, entries in enumerate(course.history.rounds, 1)
         for entry in entries
     )
@@ -181,6 +181,7 @@ def _put_evidence(session: Session, course: Course, report: CheckReport, state: 
         rounds=rounds,
         input_report=workspace.read_json(INPUT_REPORT) or {},
         losses=workspace.read_json(LOSSES) or {},
+        estimates=workspace.read_json(ESTIMATES) or {},
         shortfalls=tuple((shortfall.unit, shortfall.message) for shortfall in course.stop.shortfalls),
     )
     ledger = [_ledger_row(entry) for entry in _own(session, session.records.entries(plan.account))]

@@ -14,6 +14,7 @@ from trasgo_lib.errors import Fault, InputContractError, Reason
 INPUT_REPORT = "input_report.json"
 INPUT_FAULTS = "input_faults.json"
 LOSSES = "losses.json"
+ESTIMATES = "estimates.json"
 
 
 @dataclass(frozen=True, slots=True)

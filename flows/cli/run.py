@@ -165,4 +165,6 @@ def _loss_table(session: Session, outcome: Outcome) -> Table:
 
 def _judged(target: Target, entry: dict[str, Any]) -> tuple[str, str, str]:
     loss = "no evidence" if entry["loss"] is None else f"{entry['loss']:.4g}"
+    if entry.get("interval"):
+        loss += f" ({entry['interval'][0]:.3g} to {entry['interval'][1]:.3g})"
     return loss, f"{target.loss} <= {target.ceiling}", "yes" if entry["met"] else "no"

@@ -70,8 +70,8 @@ def sensitivity(unit: UnitPlan, max_rows: int) -> str:
     facts = unit.domain.describe()
     if unit.type == "group":
         return (
-            f"{whose} can change from any of the {unit.domain.size:,} combinations to any other; the columns are kept or"
-            f" replaced together, and every combination can come out whatever went in. Fewer combinations keep more rows"
+            f"{whose} can change from any of the {unit.domain.size:,} combinations to any other; the columns are kept"
+            f" or replaced together, and every combination can come out whatever went in. Fewer of them keep more rows"
         )
     bins = dict(unit.parameters).get("bins")
     if bins is not None:

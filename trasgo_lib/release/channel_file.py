@@ -67,6 +67,7 @@ def _unit(facts: ReleaseFacts, unit: UnitPlan) -> dict[str, Any]:
         "parameters": dict(channel.parameters),
         "inputs": channel.inputs,
         "outputs": channel.outputs,
+        **difference(channel),
         "channel_digest": channel.digest,
         "chain_digest": unit.chain_digest,
         "decoder": decoder(channel),
@@ -115,6 +116,11 @@ def margin_document(channel: Channel, domain: ProductDomain, name: str) -> dict[
         "decoder": decoder(own),
         "noise_variance": noise_variance(own),
     }
+
+
+def difference(channel: Channel) -> dict[str, str]:
+    """For a coarsened level, how far its weights are from the product of the matrices that ran; nothing for a draw."""
+    return {"difference": plain(channel.difference)} if channel.difference else {}
 
 
 def decoder(channel: Channel) -> dict[str, str]:

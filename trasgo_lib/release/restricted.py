@@ -46,6 +46,7 @@ def restricted_documents(evidence: Evidence) -> dict[str, dict[str, Any]]:
             "level": entry.level.text,
             "loss": entry.loss,
             "met": entry.met,
+            "interval": None if entry.interval is None else list(entry.interval),
         }
         for entry in facts.rounds
     ]
@@ -58,6 +59,7 @@ def restricted_documents(evidence: Evidence) -> dict[str, dict[str, Any]]:
             "rounds": rounds,
             "shortfalls": [{"unit": unit, "missing": words} for unit, words in facts.shortfalls],
             "losses": dict(facts.losses),
+            "estimates": dict(facts.estimates) or None,
         },
         "checks": {"checks": evidence.checks.to_json()},
         "provenance": {"provenance": dict(evidence.provenance)},

@@ -105,6 +105,12 @@ def _unit(facts: ReleaseFacts, name: str, suffix: str) -> dict[str, Any]:
         "draws": [draw_document(event, suffix) for event in facts.draws(name)],
         **amounts(facts.charged(name), "_charged", suffix),
         "target": None if target is None else {"loss": target.loss, "ceiling": target.ceiling, "met": outcome.met},
-        # a measured loss is public only where it was estimated from released data; that is not built yet
-        "loss": None,
+        # a loss is public only where it was estimated from released data
+        "loss": _loss(outcome.estimate),
     }
+
+
+def _loss(estimate: tuple[float, float, float] | None) -> dict[str, str] | None:
+    if estimate is None:
+        return None
+    return {name: f"{value:.4g}" for name, value in zip(("value", "low", "high"), estimate, strict=True)}

@@ -12,7 +12,7 @@ from trasgo_lib.budget import ApproximateEvent, Cost, LossEvent, PureEvent, Reve
 from trasgo_lib.data import Domain, ProductDomain, domain_from_description
 from trasgo_lib.errors import Reason, TrasgoError
 from trasgo_lib.mechanisms import Channel, rebuild_channel
-from trasgo_lib.release.channel_file import decoder, margin_document, noise_variance, plain
+from trasgo_lib.release.channel_file import decoder, difference, margin_document, noise_variance, plain
 from trasgo_lib.release.statement import read_amounts, read_draw
 from trasgo_lib.release.verification import VerificationResult, failed, judge, passed
 
@@ -58,6 +58,8 @@ def _verify_channel(unit: dict[str, Any], suffix: str) -> Iterator[VerificationR
     yield judge("stated certificate", name, stated, found, Reason.CLAIM_NOT_CERTIFIED)
     sizes = (domain.size + (unit["missing"]["policy"] == "code"), unit["inputs"], unit["outputs"])
     yield judge("codes", name, (channel.inputs,) * 2 + (channel.outputs,), sizes, Reason.SCHEMA_VIOLATION)
+    stated_difference = {"difference": unit["difference"]} if "difference" in unit else {}
+    yield judge("difference", name, stated_difference, difference(channel), Reason.CLAIM_NOT_CERTIFIED)
     yield _verify_numbers("decoder", name, unit["decoder"], decoder(channel))
     yield _verify_numbers("noise variance", name, unit["noise_variance"], noise_variance(channel))
     yield from _verify_margins(unit, domain, channel)
@@ -136,7 +138,7 @@ def verify_statement(statement: dict[str, Any], channel_file: dict[str, Any]) ->
     try:
         total = Cost.zero()
         for unit in statement["units"]:
-            yield from _verify_unit(unit, published.get(unit["name"]), statement["privacy_unit"]["max_rows"], suffix)
+            yield from _verify_unit(unit, published.get(unit["name"]), statement, suffix)
             total += read_amounts(unit, "_charged", suffix)
         realised = read_amounts(statement, "_realised", suffix)
         yield judge("total", "sum of all units", realised, total, Reason.CLAIM_NOT_CERTIFIED)
@@ -151,16 +153,47 @@ def verify_statement(statement: dict[str, Any], channel_file: dict[str, Any]) ->
 
 
 def _verify_unit(
-    unit: dict[str, Any], published: dict[str, Any] | None, max_rows: int, suffix: str
+    unit: dict[str, Any], published: dict[str, Any] | None, statement: dict[str, Any], suffix: str
 ) -> Iterator[VerificationResult]:
     draws = [read_draw(draw, suffix) for draw in unit["draws"]]
-    charged = sum((cost(draw, max_rows) for draw in draws), start=Cost.zero())
-    stated = read_amounts(unit, "_charged", suffix)
-    yield judge("charged", unit["name"], stated, charged, Reason.CLAIM_NOT_CERTIFIED)
     if published is not None:
         last = read_draw(published["draw"], suffix)
-        yield judge("published draw", unit["name"], last, draws[-1], Reason.CLAIM_NOT_CERTIFIED)
+        yield judge("published draw", unit["name"], last, _law(draws[-1]), Reason.CLAIM_NOT_CERTIFIED)
         yield judge("mechanism", unit["name"], published["mechanism"], unit["mechanism"], Reason.SCHEMA_VIOLATION)
+        yield from _verify_coupling(unit["name"], draws, published["parameters"], statement["composition"])
+    # last, because a level that does not rise has no cost and stops the sum
+    charged = sum((cost(draw, statement["privacy_unit"]["max_rows"]) for draw in draws), start=Cost.zero())
+    stated = read_amounts(unit, "_charged", suffix)
+    yield judge("charged", unit["name"], stated, charged, Reason.CLAIM_NOT_CERTIFIED)
+
+
+def _law(event: LossEvent) -> LossEvent:
+    """What one draw of the channel costs: for a reveal, that of the level itself, whatever was looked at before."""
+    if not isinstance(event, RevealEvent):
+        return event
+    return ApproximateEvent(event.level, event.delta) if event.delta.units else PureEvent(event.level)
+
+
+def _verify_coupling(
+    name: str, draws: list[LossEvent], parameters: dict[str, Any], composition: str
+) -> Iterator[VerificationResult]:
+    """Whether draws are reveals exactly where the channel is a level of a chain, and climb that chain's ladder.
+
+    Only then do they add up to the highest level: draws of two chains, or of none, cost their sum.
+    """
+    reveals = [draw for draw in draws if isinstance(draw, RevealEvent)]
+    is_chained = "revealed" in parameters
+    if not reveals and not is_chained:
+        return
+    required = f"{len(draws)} reveals under composition: chain" if is_chained else "no reveals"
+    came = f"{len(reveals)} reveals under composition: {composition}" if reveals else "no reveals"
+    yield judge("coupling", name, required, came, Reason.CLAIM_NOT_CERTIFIED)
+    before = [Epsilon(0), *(draw.level for draw in reveals)][: len(reveals)]
+    yield judge("reveals", name, before, [draw.before for draw in reveals], Reason.CLAIM_NOT_CERTIFIED)
+    levels, delta = parameters.get("levels"), str(parameters.get("delta", "0"))
+    ladder = {str(level) for level in levels} if isinstance(levels, list) else set()
+    strangers = [draw for draw in reveals if draw.level.text not in ladder or draw.delta.text != delta]
+    yield judge("rungs", name, [], strangers, Reason.CLAIM_NOT_CERTIFIED)
 
 
 def _verify_within(name: str, spent: Cost, cap: Cost) -> VerificationResult:

@@ -29,11 +29,14 @@ class UnitOutcome:
         unit: its name.
         levels: every level drawn under this version, in order; the last one is published.
         met: whether its target is met; None without a target.
+        estimate: the target's loss and its 95 % interval (value, low, high), where losses come from released data and
+            an estimate exists; never a loss computed on raw data.
     """
 
     unit: str
     levels: tuple[Epsilon, ...]
     met: bool | None
+    estimate: tuple[float, float, float] | None = None
 
     def __post_init__(self) -> None:
         if not self.levels:
@@ -59,6 +62,18 @@ class RoundRecord(Protocol):
     def met(self) -> bool:
         """Whether the unit's target was met after this round."""
 
+    @property
+    def loss(self) -> float | None:
+        """The loss the target names."""
+
+    @property
+    def interval(self) -> tuple[float, float] | None:
+        """Its 95 % interval, where it is an estimate."""
+
+    @property
+    def source(self) -> str:
+        """``released`` or ``original``."""
+
 
 def unit_outcomes(plan: ReleasePlan, entries: Iterable[RoundRecord]) -> tuple[UnitOutcome, ...]:
     """What the history says about each unit, in plan order.
@@ -71,18 +86,26 @@ def unit_outcomes(plan: ReleasePlan, entries: Iterable[RoundRecord]) -> tuple[Un
         ValueError: when a unit was never drawn.
     """
     levels: dict[str, dict[int, Epsilon]] = {unit.name: {} for unit in plan.units}
-    met: dict[str, bool] = {}
+    last: dict[str, RoundRecord] = {}
     for entry in entries:
         levels[entry.unit][entry.attempt] = entry.level
-        met[entry.unit] = entry.met
+        last[entry.unit] = entry
     return tuple(
         UnitOutcome(
             unit=unit.name,
             levels=tuple(level for _, level in sorted(levels[unit.name].items())),
-            met=None if unit.target is None else met.get(unit.name),
+            met=None if unit.target is None or unit.name not in last else last[unit.name].met,
+            estimate=None if unit.target is None or unit.name not in last else _estimate(last[unit.name]),
         )
         for unit in plan.units
     )
+
+
+def _estimate(entry: RoundRecord) -> tuple[float, float, float] | None:
+    """The published loss: only one that was estimated from released data."""
+    if entry.source != "released" or entry.loss is None or entry.interval is None:
+        return None
+    return (entry.loss, *entry.interval)
 
 
 @dataclass(frozen=True, slots=True)

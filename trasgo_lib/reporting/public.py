@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from trasgo_lib.reporting import wording
-from trasgo_lib.reporting.facts import ReleaseFacts
+from trasgo_lib.reporting.facts import ReleaseFacts, UnitOutcome
 from trasgo_lib.reporting.markdown import bullets, cell, section, table
 from trasgo_lib.reporting.noise_words import domain_words, noise_words
 
@@ -29,7 +29,9 @@ def render_report(facts: ReleaseFacts) -> str:
     lines += [cell(wording.account_words(facts.plan)), ""]
     lines += section("Between whom", cell(wording.neighbours(facts.plan)), cell(wording.privacy_unit(facts.plan)))
     lines += section("Columns", *_columns_lead(facts))
-    lines += table(("column", "mechanism", "domain", "noise", "draws", "charged", "target", "met"), _units(facts))
+    lines += table(
+        ("column", "mechanism", "domain", "noise", "draws", "charged", "target", "estimated loss", "met"), _units(facts)
+    )
     lines += [*_passed_through(facts)]
     lines += section("Order of the rows", cell(wording.row_order(facts.plan)))
     lines += section("Output checks", _checks_lead(facts))
@@ -44,6 +46,9 @@ _HOW_TO_CHECK = (
     "`trasgo verify` with this folder recomputes every digest, rebuilds every channel in `channel.json` and its"
     " certificate, and compares them with `statement.json` and the data. It needs no network and no key."
 )
+
+
+_UNIT_HEAD = ("column", "mechanism", "domain", "noise", "draws", "charged", "target", "estimated loss", "met")
 
 
 def _identity(facts: ReleaseFacts) -> Iterator[tuple[str, object]]:
@@ -71,6 +76,10 @@ def _amounts(facts: ReleaseFacts) -> Iterator[tuple[str, str, str, str]]:
 
 def _columns_lead(facts: ReleaseFacts) -> tuple[str, ...]:
     each = "Every draw is charged; the last draw of each column is the one published."
+    if any(unit.is_chained for unit in facts.plan.units):
+        each = (
+            "The levels of a column are coupled: all that was seen of it costs its highest level, which is published."
+        )
     if facts.plan.max_rows > 1:
         each += f" A charge counts {facts.plan.max_rows} rows of one privacy unit."
     return (each,)
@@ -87,7 +96,15 @@ def _units(facts: ReleaseFacts) -> Iterator[tuple[object, ...]]:
         amounts += [f"geo {charged.geo.text} per km"] if charged.geo.units else []
         name = ", ".join(unit.columns)
         draws = len(outcome.levels)
-        yield name, unit.mechanism, domain_words(unit.domain), noise, draws, ", ".join(amounts), target, met
+        loss = _loss_words(outcome)
+        yield name, unit.mechanism, domain_words(unit.domain), noise, draws, ", ".join(amounts), target, loss, met
+
+
+def _loss_words(outcome: UnitOutcome) -> str:
+    if outcome.estimate is None:
+        return "" if outcome.met is None else "not published"
+    value, low, high = outcome.estimate
+    return f"{value:.3g} ({low:.3g} to {high:.3g})"
 
 
 def _passed_through(facts: ReleaseFacts) -> Iterator[str]:

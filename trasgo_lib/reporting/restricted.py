@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from trasgo_lib.amounts import Epsilon
@@ -23,6 +23,7 @@ class RoundFacts:
         level: epsilon of its current draw.
         loss: the target's loss, or None where it says nothing.
         met: whether the target was met.
+        interval: 95 % interval of an estimated loss; None for an exact one.
     """
 
     number: int
@@ -30,6 +31,7 @@ class RoundFacts:
     level: Epsilon
     loss: float | None
     met: bool
+    interval: tuple[float, float] | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,6 +46,7 @@ class RestrictedFacts:
         input_report: the ingest report as strict JSON; counts, private.
         losses: exact losses as strict JSON; private.
         shortfalls: for each unit that misses its target, by how much, in words; private.
+        estimates: losses estimated from the released data, as strict JSON; empty where they were not.
     """
 
     plan: ReleasePlan
@@ -53,6 +56,7 @@ class RestrictedFacts:
     input_report: Mapping[str, Any]
     losses: Mapping[str, Any]
     shortfalls: tuple[tuple[str, str], ...] = ()
+    estimates: Mapping[str, Any] = field(default_factory=dict)
 
 
 def render_restricted_report(facts: RestrictedFacts) -> str:
@@ -68,6 +72,10 @@ def render_restricted_report(facts: RestrictedFacts) -> str:
     if facts.shortfalls:
         lines += section("Targets not met") + table(("noise unit", "missing"), facts.shortfalls)
     lines += section("Rounds") + table(("round", "noise unit", "epsilon", "loss", "target", "met"), _rounds(facts))
+    if facts.estimates:
+        lead = "Made from released data while the loop ran; the exact losses were computed after every decision."
+        lines += section("Estimates beside the truth", lead)
+        lines += table(("column", "loss", "estimate", "95 % interval", "exact"), _side_by_side(facts))
     lines += section("Exact losses") + _document(facts.losses)
     lines += section("Input") + _document(facts.input_report)
     return "\n".join(lines).rstrip() + "\n"
@@ -78,8 +86,19 @@ def _rounds(facts: RestrictedFacts) -> Iterator[tuple[object, ...]]:
         target = facts.plan.unit(entry.unit).target
         ceiling = "none" if target is None else f"{target.loss} at most {target.ceiling}"
         loss = "no evidence" if entry.loss is None else f"{entry.loss:.6g}"
+        loss += "" if entry.interval is None else f" ({entry.interval[0]:.4g} to {entry.interval[1]:.4g})"
         met = "" if target is None else ("yes" if entry.met else "no")
         yield entry.number, entry.unit, entry.level.text, loss if target is not None else "", ceiling, met
+
+
+def _side_by_side(facts: RestrictedFacts) -> Iterator[tuple[object, ...]]:
+    exact = {column["name"]: column for column in facts.losses.get("columns", [])}
+    for column in facts.estimates.get("columns", []):
+        for name in ("correlation_loss", "tvd", "js", "kl"):
+            found = column[name]
+            interval = "" if found["low"] is None else f"{found['low']:.4g} to {found['high']:.4g}"
+            estimate = found["reason"] if found["value"] is None else f"{found['value']:.4g}"
+            yield column["name"], name, estimate, interval, _shown(exact.get(column["name"], {}).get(name))
 
 
 def _document(document: Mapping[str, Any]) -> list[str]:

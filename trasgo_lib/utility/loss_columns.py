@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from trasgo_lib.data import CategoryDomain, Domain, ProductDomain
-from trasgo_lib.utility.histogram import Histogram
+from trasgo_lib.utility.histogram import Histogram, equal_bins
 from trasgo_lib.utility.points import PointGrid, point_grid
 
 if TYPE_CHECKING:  # so that a notebook that compares two frames does not load the release file's models
@@ -57,6 +57,17 @@ class LossColumn:
     def is_correlated(self) -> bool:
         """Whether its codes, or their order, can be correlated."""
         return self.kind != "point"
+
+    def bins_of(self, outputs: int) -> NDArray[np.int32]:
+        """The bin of every output code for the divergences: int32[outputs]; missing is a bin of its own.
+
+        Args:
+            outputs: number of codes, the missing code included.
+        """
+        if self.bins is None:
+            return np.arange(outputs, dtype=np.int32)
+        values = equal_bins(self.size, self.bins)
+        return np.concatenate([values, np.full(outputs - self.size, values[-1] + 1, dtype=np.int32)])
 
 
 def loss_columns(plan: ReleasePlan) -> tuple[LossColumn, ...]:

@@ -15,7 +15,7 @@ from trasgo_lib.estimation import Estimate
 from trasgo_lib.mechanisms import Channel
 from trasgo_lib.noise import Keystream
 from trasgo_lib.utility.coefficients import correlation_method
-from trasgo_lib.utility.histogram import Histogram, equal_bins
+from trasgo_lib.utility.histogram import Histogram
 from trasgo_lib.utility.loss_columns import LossColumn
 from trasgo_lib.utility.released_correlation import CorrelationLossEstimates, estimate_correlation_losses
 from trasgo_lib.utility.released_divergence import DivergenceEstimates, estimate_divergences
@@ -179,10 +179,7 @@ def _column(
     if not column.is_correlated:
         nothing = Estimate.none(_POINTS)
         return ColumnLossEstimates(column.name, column.unit, nothing, nothing, nothing, nothing)
-    bins = np.arange(channel.outputs, dtype=np.int32)
-    if column.bins is not None:
-        values = equal_bins(column.size, column.bins)
-        bins = np.concatenate([values, np.full(channel.outputs - column.size, values[-1] + 1, dtype=np.int32)])
+    bins = column.bins_of(channel.outputs)
     found: DivergenceEstimates = estimate_divergences(channel, histograms[column.name], bins, resampling)
     return ColumnLossEstimates(column.name, column.unit, found.tvd, found.js, found.kl, losses.columns[column.name])
 

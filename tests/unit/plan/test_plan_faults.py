@@ -261,20 +261,22 @@ def test_points_are_checked_before_any_noise(tmp_path: Path, old: str, new: str,
     assert fault.where == where
 
 
-@pytest.mark.parametrize(
-    ("loop", "keys"),
-    [
-        ("", ["loop.composition", "loop.loss_from"]),
-        ("loop: {composition: sequential}\n", ["loop.loss_from"]),
-        ("loop: {loss_from: original, composition: chain}\n", ["loop.composition"]),
-    ],
-)
-def test_what_is_not_built_yet_says_what_to_write(tmp_path: Path, loop: str, keys: list[str]) -> None:
-    head = HEAD.replace("loop: {loss_from: original, composition: sequential}\n", loop)
-    faults = faults_of(tmp_path, [WAGE], head)
-    assert [fault.where for fault in faults] == keys
-    assert all(fault.reason is Reason.NOT_BUILT_YET for fault in faults)
-    assert all("original" in fault.fix or "sequential" in fault.fix for fault in faults)
+@pytest.mark.parametrize("mechanism", ["exponential, utility: ordinal", "laplace"])
+def test_under_chain_a_target_needs_a_mechanism_whose_levels_can_be_coupled(tmp_path: Path, mechanism: str) -> None:
+    column = WAGE.replace("laplace}", mechanism + ', target: {tvd: "0.1"}}')
+    head = HEAD.replace("sequential", "chain")
+    if mechanism == "laplace":
+        unit = plan_of(tmp_path, [column], head).unit("wage")
+        assert unit.is_chained and unit.chain.levels == unit.rungs
+        return
+    fault = only_fault(tmp_path, [column], head)
+    assert (fault.where, fault.reason) == ("columns[wage].mechanism", Reason.BAD_PARAMETER)
+    assert "laplace" in fault.required and "sequential" in fault.fix
+
+
+def test_under_chain_a_fixed_level_needs_no_coupling(tmp_path: Path) -> None:
+    column = WAGE.replace("laplace}", 'exponential, utility: ordinal, epsilon: "1"}')
+    assert not plan_of(tmp_path, [column], HEAD.replace("sequential", "chain")).unit("wage").is_chained
 
 
 def test_groups_are_not_built_yet(tmp_path: Path) -> None:
@@ -385,9 +387,8 @@ def test_all_faults_of_meaning_come_at_once(tmp_path: Path) -> None:
         SEX.replace("randomized_response", "laplace"),
         SEX.replace("name: sex", "name: two").replace("[m, f]", "[m]"),
     ]
-    faults = faults_of(tmp_path, columns, HEAD.replace("sequential", "chain"))
+    faults = faults_of(tmp_path, columns, HEAD)
     assert [fault.where for fault in faults] == [
-        "loop.composition",
         "columns[wage].domain.step",
         "columns[sex].mechanism",
         "columns[two].domain.codes",
@@ -400,12 +401,11 @@ def test_faults_of_shape_and_of_meaning_come_together(tmp_path: Path) -> None:
         SEX.replace("[m, f]", "[true, f]"),
         SEX.replace("name: sex", "name: two").replace("[m, f]", "[m]"),
     ]
-    path = file_of(tmp_path, columns, HEAD.replace('"8"', "8.0").replace("sequential", "chain"))
+    path = file_of(tmp_path, columns, HEAD.replace('"8"', "8.0"))
     with pytest.raises(ConfigError) as caught:
         read_plan(path)
     assert [fault.where for fault in caught.value.faults] == [
         "privacy.epsilon_total",
-        "loop.composition",
         "columns[wage].domain.step",
         "columns[sex].domain.codes[#1]",
         "columns[two].domain.codes",

@@ -15,7 +15,8 @@ from trasgo_lib.reporting import UnitOutcome, unit_outcomes
 
 
 def entry(unit: str, level: str, met: bool, attempt: int = 1) -> Any:
-    return SimpleNamespace(unit=unit, level=Epsilon.parse(level), attempt=attempt, met=met)
+    known = {"loss": 0.25, "interval": None, "source": "original"}
+    return SimpleNamespace(unit=unit, level=Epsilon.parse(level), attempt=attempt, met=met, **known)
 
 
 def test_all_attempts_are_charged_for_every_row_of_a_unit(kit: Any) -> None:
@@ -84,3 +85,14 @@ def test_outcomes_stand_in_plan_order(kit: Any) -> None:
     for outcomes in (facts.outcomes[::-1], facts.outcomes[:-1]):
         with pytest.raises(ValueError, match="plan order"):
             dataclasses.replace(facts, outcomes=outcomes)
+
+
+def test_only_an_estimate_from_released_data_is_published(kit: Any) -> None:
+    plan = kit.make_facts().plan
+    entries = [entry(unit.name, unit.rungs[0].text, True) for unit in plan.units]
+    wage = next(found for found in entries if found.unit == "wage")
+    wage.interval = (0.125, 0.5)
+    assert unit_outcomes(plan, entries)[0].estimate is None, "a loss on raw data"
+    wage.source = "released"
+    outcome = next(found for found in unit_outcomes(plan, entries) if found.unit == "wage")
+    assert outcome.estimate == (0.25, 0.125, 0.5)
