@@ -14,7 +14,7 @@ from trasgo_lib.data import Domain
 from trasgo_lib.mechanisms import Chain, Channel, build_chain, build_channel
 
 Parameter = str | bool | int | tuple[tuple[str, ...], ...]
-"""What a mechanism takes beside domain and level: decimal text, a word, a flag, a count, or a matrix of decimal text."""
+"""What a mechanism takes beside domain and level: decimal text, a word, a flag, a count, or a matrix of such text."""
 
 _KEPT_CHANNELS = 256
 """Enough for a dozen units with twenty rungs each."""

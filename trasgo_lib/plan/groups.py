@@ -56,7 +56,7 @@ def members_of_group(config: ReleaseConfig, group: GroupSpec) -> tuple[Member, .
 def check_groups(config: ReleaseConfig, faults: FaultCollector) -> None:
     """Check what groups name: noised columns without a noise of their own, each in one group."""
     columns = {column.name: (position, column) for position, column in enumerate(config.columns)}
-    taken: dict[str, str] = {name: "a column" for name in columns}
+    taken: dict[str, str] = dict.fromkeys(columns, "a column")
     seen: dict[str, str] = {}
     for place, group in enumerate(config.groups):
         path: KeyPath = ("groups", place)

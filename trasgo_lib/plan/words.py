@@ -133,7 +133,7 @@ def _scale_or_codes(domain: Domain, bins: int | None) -> str:
         shown = ", ".join(codes[:8]) + (", ..." if len(codes) > 8 else "")
         return f"{len(codes)} codes: {shown}"
     step = f"{facts['step']} days" if facts["kind"] == "date" else facts["step"]
-    suffix = f" {facts['unit']}" if facts.get("unit") else ""
+    suffix = f" {facts['unit']}" if facts["kind"] == "number" and facts["unit"] else ""
     cut = "" if bins is None else f", in {bins} bins of which each is released as its middle value"
     return f"{facts['lower']} to {facts['upper']}{suffix}, by {step}: {domain.size:,} values{cut}"
 

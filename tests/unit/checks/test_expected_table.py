@@ -50,12 +50,12 @@ def test_a_table_follows_the_plan() -> None:
     unit = SimpleNamespace(name="n", columns=("n",), domain=NumberDomain("0", "100"), missing="code")
     plan = SimpleNamespace(
         columns=(
-            SimpleNamespace(name="note", role="public", unit=None),
-            SimpleNamespace(name="person", role="unit", unit=None),
-            SimpleNamespace(name="n", role="noised", unit="n"),
-            SimpleNamespace(name="gone", role="drop", unit=None),
+            SimpleNamespace(name="note", role="public", unit=None, released=("note",)),
+            SimpleNamespace(name="person", role="unit", unit=None, released=()),
+            SimpleNamespace(name="n", role="noised", unit="n", released=("n",)),
+            SimpleNamespace(name="gone", role="drop", unit=None, released=()),
         ),
-        unit=lambda name: unit,
+        units=(unit,),
         config=SimpleNamespace(checks=SimpleNamespace(max_share_at_bounds="0.7")),
     )
     table = expected_table(plan, 5, {"note": pa.float64()})  # type: ignore[arg-type]

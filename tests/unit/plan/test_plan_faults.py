@@ -279,12 +279,9 @@ def test_under_chain_a_fixed_level_needs_no_coupling(tmp_path: Path) -> None:
     assert not plan_of(tmp_path, [column], HEAD.replace("sequential", "chain")).unit("wage").is_chained
 
 
-def test_groups_are_not_built_yet(tmp_path: Path) -> None:
-    head = HEAD.replace(
-        "columns:", "groups: [{name: g, columns: [wage, sex], mechanism: kary_randomized_response}]\ncolumns:"
-    )
-    fault = only_fault(tmp_path, [WAGE, SEX], head)
-    assert (fault.where, fault.reason) == ("groups", Reason.NOT_BUILT_YET)
+def test_b44_a_column_without_a_mechanism_is_refused(tmp_path: Path) -> None:
+    fault = only_fault(tmp_path, [WAGE.replace(", mechanism: laplace", ""), SEX])
+    assert (fault.where, fault.reason, fault.came) == ("columns[wage].mechanism", Reason.BAD_SHAPE, "nothing")
 
 
 @pytest.mark.parametrize(
