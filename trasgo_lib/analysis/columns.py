@@ -15,6 +15,7 @@ from trasgo_lib.budget import GeoEvent, LossEvent, RevealEvent
 from trasgo_lib.data import CategoryDomain, DateDomain, Domain, NumberDomain, ProductDomain, domain_from_description
 from trasgo_lib.errors import InputContractError, Reason, TrasgoError
 from trasgo_lib.estimation import expectation
+from trasgo_lib.estimation.decoding import MOST_CODES
 from trasgo_lib.mechanisms import Channel, margin, rebuild_channel
 
 
@@ -109,8 +110,15 @@ class NoisedColumn:
         """What can be told apart: values, and the codes that each stands for, bool[inputs, values].
 
         Every value stands for itself, but where values are noised in bins only for the bin it represents.
+
+        Raises:
+            InputContractError: more than 4096 of them.
         """
-        values, support = self.values, list(self.channel.support)
+        support = list(self.channel.support)
+        if len(support) > MOST_CODES:
+            fix = "Ask for a value, or for a range of values."
+            raise _refused(Reason.BAD_PARAMETER, self.name, f"at most {MOST_CODES} values", f"{len(support)}", fix)
+        values = self.values
         if len(support) == self.channel.inputs:
             return values, np.eye(self.channel.inputs, dtype=bool)
         kept = np.zeros((self.channel.outputs, len(support)))

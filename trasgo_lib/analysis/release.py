@@ -84,15 +84,9 @@ class Release:
         asked = self._column(column)
         whole = value is None
         names, members = asked.cells() if whole else ((value,), asked.members(value)[:, None])
-        if len(names) > MOST_SHARES:
-            raise _refused(column, f"at most {MOST_SHARES} values", f"{len(names)}", "Ask for a value or a range.")
-
-        def answer(counts: Counts) -> tuple[Estimate, ...]:
-            return self._shares(asked, counts, members)
-
         if by is None:
             counts = self.data.count(asked)
-            given = answer(counts)
+            given = self._shares(asked, counts, members)
             if not whole:
                 return given[0]
             raw = subset_shares(asked.channel, counts, members)
@@ -106,7 +100,7 @@ class Release:
             everyone = np.ones(asked.channel.inputs, dtype=bool)
             found = self._within(asked, by, members.astype(np.float64), everyone, _SHARE)
         else:
-            found = {group: answer(counts) for group, counts in self._groups(asked, by).items()}
+            found = {group: self._shares(asked, counts, members) for group, counts in self._groups(asked, by).items()}
         table: dict[object, Estimate] = {}
         for group, estimates in found.items():
             for name, estimate in zip(names, estimates, strict=True):
