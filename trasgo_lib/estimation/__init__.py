@@ -5,6 +5,7 @@ from trasgo_lib.estimation.estimate import NORMAL_95, Estimate, TargetKind
 from trasgo_lib.estimation.moments import Powers, mean, powers, variance
 from trasgo_lib.estimation.pairs import correlation, covariance
 from trasgo_lib.estimation.shares import ShareEstimates, joint_shares, project_simplex, shares
+from trasgo_lib.estimation.subsets import conditional_means, joint_subset_shares, subset_shares
 
 __all__ = [
     "NORMAL_95",
@@ -13,14 +14,17 @@ __all__ = [
     "Powers",
     "ShareEstimates",
     "TargetKind",
+    "conditional_means",
     "correlation",
     "covariance",
     "decode",
     "expectation",
     "joint_shares",
+    "joint_subset_shares",
     "mean",
     "powers",
     "project_simplex",
     "shares",
+    "subset_shares",
     "variance",
 ]

@@ -51,8 +51,8 @@ class Estimate:
         if not (math.isfinite(value) and math.isfinite(standard_error)):
             return cls.none("the noise leaves no finite estimate")
         reach = NORMAL_95 * standard_error + bias
-        low, high = (min(max(end, within[0]), within[1]) for end in (value - reach, value + reach))
-        return cls(value, low, high, standard_error)
+        low, high = (float(min(max(end, within[0]), within[1])) for end in (value - reach, value + reach))
+        return cls(float(value), low, high, float(standard_error))
 
     @classmethod
     def none(cls, reason: str) -> Self:
@@ -62,3 +62,8 @@ class Estimate:
     def covers(self, truth: float) -> bool:
         """Whether the interval holds a value; an estimate without value covers nothing."""
         return self.low is not None and self.high is not None and self.low <= truth <= self.high
+
+    def __str__(self) -> str:
+        if self.value is None or self.low is None or self.high is None:
+            return f"none: {self.reason}"
+        return f"{self.value:.4g} ({self.low:.4g} to {self.high:.4g})"

@@ -11,7 +11,7 @@ from typing import Any
 import sqlalchemy as sa
 
 from trasgo_lib.amounts import Amount, Delta, Epsilon, Geo
-from trasgo_lib.budget import Cost, cost
+from trasgo_lib.budget import Cost, RevealEvent, cost
 from trasgo_lib.errors import BudgetError, ConflictError, Fault, Reason
 from trasgo_lib.records import documents, lifecycle
 from trasgo_lib.records.model import Account, AccountTerms, Entry, Reservation, State, VersionRecord
@@ -83,7 +83,8 @@ def reserve(connection: sa.Connection, reservation: Reservation, at: str) -> Ent
     """Charge one draw, or return the entry that already did.
 
     Raises:
-        BudgetError: no such account, nothing to charge, or a cap would be passed; nothing is written.
+        BudgetError: no such account, nothing to charge, a reveal on top of a level its chain has not paid, or a cap
+            would be passed; nothing is written.
         ConflictError: the version is unknown, is charged to another account, has another root or input, is not frozen
             or is past its draws; the account counts units otherwise; or the same draw was charged for another loss.
         AmountError: the cost does not fit an amount.
@@ -97,6 +98,7 @@ def reserve(connection: sa.Connection, reservation: Reservation, at: str) -> Ent
     if stored is not None:
         return _same_charge(documents.read_entry(stored), reservation)
     _check_open_for_draws(version, reservation)
+    _check_paid_before(connection, reservation)
     charged = cost(reservation.event, reservation.max_rows)
     _check_cap(holder, charged)
     entry = documents.charge_entry(reservation, charged, holder.spent + charged, holder.seq + 1, holder.head, at)
@@ -215,6 +217,31 @@ def _check_open_for_draws(version: VersionRecord, reservation: Reservation) -> N
             came=f"one that is {version.state.value}",
             fix="Publish a new version.",
         )
+
+
+def _check_paid_before(connection: sa.Connection, reservation: Reservation) -> None:
+    """A reveal pays only what its chain has not paid yet; what it builds on must be in the ledger, not just be said."""
+    event = reservation.event
+    if not isinstance(event, RevealEvent) or not event.before.units:
+        return
+    paid = Epsilon(0)
+    for entry in charges_of(connection, reservation.dataset, reservation.version):
+        known = entry.reservation
+        if known is not None and isinstance(known.event, RevealEvent) and _same_chain(known, reservation):
+            paid = max(paid, known.event.level)
+    if event.before > paid:
+        raise BudgetError.of(
+            Reason.STATE_CONFLICT,
+            f"unit {reservation.unit}, attempt {reservation.attempt}",
+            required=f"a level that this chain has paid before, at most {paid.text}",
+            came=event.before.text,
+            fix="Nothing was charged or drawn; report this.",
+        )
+
+
+def _same_chain(known: Reservation, reservation: Reservation) -> bool:
+    names = ("account", "commitment", "unit", "chain_digest", "input_digest", "max_rows")
+    return all(getattr(known, name) == getattr(reservation, name) for name in names)
 
 
 def _check_cap(holder: Account, charged: Cost) -> None:

@@ -1,0 +1,385 @@
+"""Opening a release, and every question that is refused, withheld or answered with a warning."""
+
+from __future__ import annotations
+
+import datetime
+import shutil
+import subprocess
+import sys
+import warnings
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from published_people import GRADES, REGIONS, WAVES, YEARS, columns, published, release_of
+
+from trasgo_lib.analysis import MISSING, Estimate, EstimateTable, NoisedColumn, NoiseWarning, Release, open_release
+from trasgo_lib.analysis.usefulness import Possible
+from trasgo_lib.data import CategoryDomain, DateDomain, NumberDomain, ProductDomain
+from trasgo_lib.errors import InputContractError, Reason, StoreError, VerificationError
+from trasgo_lib.estimation import conditional_means, joint_shares, joint_subset_shares, shares, subset_shares
+from trasgo_lib.mechanisms import build_channel, margin
+from trasgo_lib.noise import Keystream
+from trasgo_lib.storage import open_store
+
+ROWS = 3000
+
+
+@pytest.fixture
+def quiet() -> object:
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", NoiseWarning)
+        yield
+
+
+def release(noised: dict[str, NoisedColumn], codes: dict[str, np.ndarray], **public: pa.Array) -> Release:
+    arrays = {name: published(column, codes[name]) for name, column in noised.items()}
+    return release_of(pa.table({**arrays, **public}), noised)
+
+
+def column(name: str, mechanism: str, domain: object, epsilon: str, **more: object) -> NoisedColumn:
+    return NoisedColumn(name, name, domain, build_channel(mechanism, domain, epsilon, **more))  # type: ignore[arg-type]
+
+
+def test_a_published_release_opens_verified(golden: Path, quiet: object) -> None:
+    opened = open_release(golden)
+    assert (opened.dataset, opened.version, opened.rows) == ("golden", "1", 200)
+    assert opened.public == ("note",)
+    assert list(opened.noised)[:3] == ["wage", "rate", "hours"]
+    assert "wage" in repr(opened) and "laplace, epsilon 1.25" in repr(opened) and "public" in repr(opened)
+    assert "geo epsilon 6.93 per km" in repr(opened)
+    found = opened.share("region")
+    assert list(found) == ["north", "mid, west", 'so"uth'] and len(found) == 3
+    assert sum(found.nearest.values()) == pytest.approx(1)
+    assert opened.share("rate", MISSING).value is not None or opened.share("rate", MISSING).reason
+    assert set(opened.share("smsa", "yes", by="note")) > {MISSING}
+
+
+def test_every_place_opens_alike(golden: Path, tmp_path: Path, quiet: object) -> None:
+    shutil.copytree(golden, tmp_path / "golden" / "1")
+    memory = open_store("memory:")
+    for path in golden.rglob("*"):
+        if path.is_file():
+            memory.put_once(f"golden/1/{path.relative_to(golden).as_posix()}", path)
+    expected = open_release(golden).mean("size")
+    for location, prefix in ((golden.as_uri(), ""), (str(tmp_path), "golden/1"), (memory, "/golden/1/")):
+        assert open_release(location, prefix).mean("size") == expected
+    with pytest.raises(StoreError):
+        open_release(tmp_path / "absent")
+
+
+def test_a_changed_copy_opens_only_without_verification(golden: Path, tmp_path: Path) -> None:
+    copy = Path(shutil.copytree(golden, tmp_path / "copy"))
+    with (copy / "report.md").open("a") as stream:
+        stream.write("more")
+    with pytest.raises(VerificationError) as caught:
+        open_release(copy)
+    assert caught.value.exit_code == 8
+    assert open_release(copy, verify=False).rows == 200
+    (copy / "channel.json").write_text("{}")
+    with pytest.raises(VerificationError):
+        open_release(copy, verify=False)
+
+
+def test_rows_are_read_when_they_are_asked_for(golden: Path, tmp_path: Path) -> None:
+    copy = Path(shutil.copytree(golden, tmp_path / "copy"))
+    opened = open_release(copy)
+    (copy / "data" / "golden.parquet").unlink()
+    with pytest.raises(FileNotFoundError):
+        opened.share("region")
+
+
+def test_all_values_together_are_everyone(people: Callable[[int], Release], quiet: object) -> None:
+    opened = people(0)
+    for name in ("grade", "years", "gaps", "binned"):
+        asked = opened.noised[name]
+        values, members = asked.cells()
+        assert members.sum(axis=1).tolist() == [1] * asked.channel.inputs
+        every = subset_shares(asked.channel, opened.data.count(asked), members)
+        assert sum(one.value for one in every) == pytest.approx(1)
+        assert len(values) == members.shape[1]
+    assert opened.noised["binned"].cells()[0] == (4, 14, 24, 32)
+    both = opened.share("grade", ["low", "middle"])
+    assert both.value == pytest.approx(1 - opened.share("grade", "high").value)
+    assert opened.share("years", 14) == opened.share("years")[14]
+    table = opened.crosstab("grade", "region")
+    assert sum(table.nearest.values()) == pytest.approx(1)
+    assert all(share >= 0 for share in table.nearest.values())
+
+
+def test_groups_of_a_public_column_are_those_of_a_filter(people: Callable[[int], Release], quiet: object) -> None:
+    opened = people(1)
+    by_wave = opened.mean("years", by="wave")
+    assert tuple(by_wave) == WAVES
+    counts = opened.data.count_by(opened.noised["years"], "wave")
+    assert sum(counts.values()).tolist() == opened.data.count(opened.noised["years"]).tolist()
+    shares_by_wave = opened.share("grade", by="wave")
+    assert set(shares_by_wave) == {(wave, grade) for wave in WAVES for grade in GRADES.codes}
+    assert sum(shares_by_wave[WAVES[0], grade].value for grade in GRADES.codes) == pytest.approx(1)
+    by_region = opened.share("years", range(0, 20, 2), by="region")
+    assert tuple(by_region) == REGIONS.codes
+    assert by_region["west"].reason == "the noise hides how many rows have this value"
+    whole = opened.share("grade", by="binned")
+    assert set(whole) == {(years, grade) for years in (4, 14, 24, 32) for grade in GRADES.codes}
+
+
+def test_public_groups_with_gaps_and_small_groups(quiet: object) -> None:
+    noised = {"sex": column("sex", "randomized_response", CategoryDomain(["f", "m"]), "4")}
+    codes = noised["sex"].channel.sample(np.arange(ROWS, dtype=np.int32) % 2, Keystream(bytes(32), "sex"))
+    kind = pa.array(
+        [None if row % 3 == 0 else (float("nan") if row % 3 == 1 else 2.0) for row in range(ROWS - 5)] + [7.0] * 5
+    )
+    opened = release(noised, {"sex": codes}, kind=kind)
+    found = opened.share("sex", "f", by="kind")
+    assert list(found) == [2.0, 7.0, MISSING]
+    assert found[7.0].reason == "fewer than 30 rows"
+    assert found[2.0].value == pytest.approx(0.5, abs=0.1)
+    many = release(noised, {"sex": codes}, person=pa.array(range(ROWS)))
+    with pytest.raises(InputContractError, match="at most 1000 values to group by"):
+        many.share("sex", "f", by="person")
+
+
+def test_dates_count_in_days_and_whole_number_labels_as_themselves(quiet: object) -> None:
+    days = DateDomain(lower="2017-01-01", upper="2017-01-31")
+    sizes = CategoryDomain(["1", "2", "5"], output="integer")
+    noised = {
+        "day": column("day", "laplace", days, "8"),
+        "size": column("size", "kary_randomized_response", sizes, "4", missing=True),
+    }
+    private = {"day": np.arange(ROWS) % 11, "size": np.arange(ROWS) % 4}
+    codes = {
+        name: one.channel.sample(private[name].astype(np.int32), Keystream(bytes(32), name))
+        for name, one in noised.items()
+    }
+    opened = release(noised, codes)
+    epoch = (datetime.date(2017, 1, 6) - datetime.date(1970, 1, 1)).days
+    assert opened.mean("day").covers(epoch)
+    assert opened.share("day", datetime.date(2017, 1, 2)) == opened.share("day", "2017-01-02")
+    assert opened.mean("size").covers(8 / 3)
+    assert opened.share("size", MISSING).covers(0.25)
+    assert opened.share("size", 5) == opened.share("size", "5")
+    assert list(opened.share("size")) == [1, 2, 5, MISSING]
+    assert "2017-01-02" in repr(opened.share("day"))
+    assert "(missing)" in repr(opened.share("size")) and repr(MISSING) == "MISSING"
+    with pytest.raises(InputContractError, match="2017-01-01 to 2017-01-31"):
+        opened.share("day", datetime.date(2018, 1, 1))
+
+
+def test_columns_of_a_group_are_read_through_their_margins(quiet: object) -> None:
+    hours = NumberDomain("0", "19", "1")
+    domain = ProductDomain([("grade", GRADES, None), ("hours", hours, 4)])
+    channel = build_channel("kary_randomized_response", domain, "6")
+    grade, worked = np.arange(ROWS) % 3, np.arange(ROWS) % 20
+    released = channel.sample(domain.encode(grade, worked), Keystream(bytes(32), "group"))
+    parts = dict(zip(("grade", "hours"), domain.decode(released), strict=True))
+    noised = {
+        name: NoisedColumn(name, "both", domain.part(name).domain, margin(channel, domain, name)) for name in parts
+    }
+    opened = release(noised, parts)
+    assert opened.share("grade", "low").covers(1 / 3)
+    assert all(estimate.covers(0.25) for estimate in opened.share("hours").values())
+    for ask in (opened.crosstab, opened.correlation):
+        with pytest.raises(InputContractError, match="two columns of the group both"):
+            ask("grade", "hours")
+
+
+def test_large_domains_answer_what_needs_no_table(quiet: object) -> None:
+    wide = column("wide", "laplace", NumberDomain("0", "20000", "1"), "8")
+    private = np.full(ROWS, 5000, dtype=np.int32)
+    opened = release({"wide": wide}, {"wide": wide.channel.sample(private, Keystream(bytes(32), "wide"))})
+    assert opened.mean("wide").covers(5000)
+    assert opened.share("wide", range(10_001)).covers(1) or opened.share("wide", range(10_001)).reason
+    with pytest.raises(InputContractError, match="at most 4096 values"):
+        opened.share("wide")
+    other = NoisedColumn("other", "other", wide.domain, wide.channel)
+    both = release_of(pa.table({"wide": [1], "other": [1]}), {"wide": wide, "other": other})
+    with pytest.raises(InputContractError, match="pairs of values"):
+        both.correlation("wide", "other")
+    middle = column("middle", "laplace", NumberDomain("0", "400", "1"), "8")
+    twin = NoisedColumn("twin", "twin", middle.domain, middle.channel)
+    pair = release_of(pa.table({"middle": [1], "twin": [1]}), {"middle": middle, "twin": twin})
+    for ask in (pair.crosstab, lambda a, b: pair.share(a, by=b)):
+        with pytest.raises(InputContractError, match="at most 65536"):
+            ask("middle", "twin")
+    smooth = column("smooth", "gaussian", NumberDomain("0", "8000", "1"), "2")
+    rough = release({"smooth": smooth}, {"smooth": smooth.channel.sample(private, Keystream(bytes(32), "smooth"))})
+    assert rough.share("smooth", range(4000)).reason == "the domain is too large to undo this noise"
+
+
+@pytest.mark.parametrize(
+    ("ask", "words"),
+    [
+        (lambda r: r.share("nobody"), "no such column"),
+        (lambda r: r.share("wave"), "a public one"),
+        (lambda r: r.mean("years", by="nobody"), "no such column"),
+        (lambda r: r.share("grade", "highest"), "one of low, middle, high"),
+        (lambda r: r.share("grade", MISSING), "came MISSING"),
+        (lambda r: r.share("gaps", 99), "0 to 36 in steps of 2, or MISSING"),
+        (lambda r: r.share("years", 3), "0 to 36 in steps of 2"),
+        (lambda r: r.share("years", "many"), "0 to 36 in steps of 2"),
+        (lambda r: r.share("years", float("nan")), "0 to 36 in steps of 2"),
+        (lambda r: r.mean("region"), "whole-number labels"),
+        (lambda r: r.variance("region"), "whole-number labels"),
+        (lambda r: r.correlation("years", "region"), "Ask for a crosstab"),
+        (lambda r: r.crosstab("years", "years"), "the same column twice"),
+        (lambda r: r.share("years", by="years"), "the same column twice"),
+    ],
+)
+def test_questions_without_an_answer_are_refused(
+    people: Callable[[int], Release], ask: Callable[[Release], object], words: str
+) -> None:
+    with pytest.raises(InputContractError) as caught:
+        ask(people(0))
+    assert words in str(caught.value)
+
+
+def test_halves_of_points_are_refused(golden: Path) -> None:
+    for ask in (open_release(golden).mean, open_release(golden).share):
+        with pytest.raises(InputContractError, match="half of a point"):
+            ask("place_latitude")
+
+
+def test_rows_that_the_channel_file_does_not_allow_are_refused() -> None:
+    noised = {"grade": columns()["grade"], "years": columns()["years"]}
+    opened = release_of(pa.table({"grade": ["low", None], "years": [0, 3000]}), noised)
+    with pytest.raises(InputContractError) as caught:
+        opened.share("grade")
+    assert caught.value.reason is Reason.NULL_VALUE
+    with pytest.raises(InputContractError) as caught:
+        opened.mean("years")
+    assert caught.value.reason is Reason.OUT_OF_DOMAIN
+
+
+def test_an_answer_that_would_be_noise_is_withheld(quiet: object) -> None:
+    noised = {
+        "years": column("years", "laplace", YEARS, "0.1"),
+        "grade": column("grade", "kary_randomized_response", GRADES, "0.05"),
+    }
+    private = np.arange(200, dtype=np.int32) % 3
+    codes = {name: one.channel.sample(private, Keystream(bytes(32), name)) for name, one in noised.items()}
+    opened = release(noised, codes, wave=pa.array(["a"] * 200))
+    wide = "the noise leaves an interval as wide as everything possible"
+    assert opened.mean("years").reason == wide
+    assert opened.share("grade", "low").reason == wide
+    assert {one.reason for one in opened.share("grade", by="wave").values()} == {wide}
+    assert opened.variance("years").reason in {wide, "the noise hides how far the values spread"}
+    assert "spread" in str(opened.correlation("years", "grade").reason)
+    assert {one.reason for one in opened.mean("years", by="grade").values()} <= {
+        wide,
+        "the noise hides how many rows have this value",
+    }
+    assert repr(opened.share("grade")).count("none: ") == 3
+    few = release(noised, {name: one[:20] for name, one in codes.items()}, wave=pa.array(["a"] * 20))
+    for found in (
+        few.mean("years"),
+        few.variance("years"),
+        few.correlation("years", "grade"),
+        few.share("grade", "low"),
+    ):
+        assert found.reason == "fewer than 30 rows"
+    assert {one.reason for one in few.crosstab("years", "grade").values()} == {"fewer than 30 rows"}
+    assert {one.reason for one in few.mean("years", by="wave").values()} == {"fewer than 30 rows"}
+
+
+def test_a_variance_below_zero_is_withheld(quiet: object) -> None:
+    noised = {"years": column("years", "laplace", YEARS, "2")}
+    opened = release(noised, {"years": np.full(ROWS, 9, dtype=np.int32)})
+    assert opened.variance("years").reason == "the noise hides how far the values spread"
+
+
+def test_rare_values_are_withheld_and_the_nearest_distribution_is_whole(quiet: object) -> None:
+    noised = {"grade": column("grade", "kary_randomized_response", GRADES, "8")}
+    opened = release(noised, {"grade": np.repeat([0, 1, 2], [2000, 995, 5]).astype(np.int32)})
+    found = opened.share("grade")
+    assert found["high"].reason == "fewer than 20 published rows tell it from the others"
+    assert found["low"].value == pytest.approx(2 / 3, abs=0.01)
+    assert sum(found.nearest.values()) == pytest.approx(1)
+
+
+def test_an_answer_that_is_mostly_noise_comes_with_a_warning(people: Callable[[int], Release]) -> None:
+    with pytest.warns(NoiseWarning, match="share of years: the 95 % interval covers"):
+        people(0).share("years")
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        people(0).mean("years")
+        people(0).share("grade")
+
+
+def test_what_is_possible_bounds_what_is_said() -> None:
+    possible = Possible(0.0, 1.0)
+    assert possible.judge(Estimate.of(-0.01, 0.02), "x") == Estimate(-0.01, 0.0, pytest.approx(0.0292, abs=1e-4), 0.02)
+    assert (
+        possible.judge(Estimate.of(-0.5, 0.02), "x").reason
+        == "the noise moved the whole interval out of what is possible"
+    )
+    assert possible.judge(Estimate.of(0.5, 0.3), "x").value is None
+    none = Estimate.none("nothing")
+    assert possible.judge(none, "x") is none
+    assert str(none) == "none: nothing" and str(Estimate.of(0.5, 0.1)) == "0.5 (0.304 to 0.696)"
+
+
+def test_tables_read_well_and_are_mappings() -> None:
+    table = EstimateTable(
+        "share of x by y", 1234, {(number, "a"): Estimate.of(number / 100, 0.01) for number in range(50)}
+    )
+    text = repr(table)
+    assert text.startswith("share of x by y, from 1,234 rows, with 95 % intervals\n  0 / a   0 (")
+    assert text.endswith("... and 10 more")
+    assert table[3, "a"].value == pytest.approx(0.03) and len(table) == 50 and table.nearest is None
+    assert list(table.values())[1] == table[1, "a"]
+
+
+def test_subset_shares_are_those_of_the_whole_inverse(people: Callable[[int], Release]) -> None:
+    opened = people(2)
+    years, grade = opened.noised["years"], opened.noised["grade"]
+    ours, theirs = years.cells()[1], grade.cells()[1]
+    histogram, table = opened.data.count(years), opened.data.count_pairs(years, grade)
+    whole = shares(years.channel, histogram)
+    for code, found in enumerate(subset_shares(years.channel, histogram, ours)):
+        expected = whole.estimate(code)
+        assert found.value == pytest.approx(expected.value)
+        assert found.standard_error == pytest.approx(expected.standard_error, rel=1e-6)
+    joint = joint_shares(years.channel, grade.channel, table)
+    for place, found in enumerate(joint_subset_shares(years.channel, grade.channel, table, ours, theirs)):
+        expected = joint.estimate(*divmod(place, 3))
+        assert found.value == pytest.approx(expected.value)
+        assert found.standard_error == pytest.approx(expected.standard_error, rel=1e-6)
+
+
+def test_what_cannot_be_decoded_is_said_for_every_entry() -> None:
+    smooth, grade = columns()["years"].channel, columns()["grade"].channel
+    wide = build_channel("gaussian", NumberDomain("0", "5000", "1"), "2")
+    members, ones = np.ones((wide.inputs, 2), dtype=bool), np.ones((3, 2), dtype=bool)
+    reason = {"the domain is too large to undo this noise"}
+    pairs = np.ones((wide.outputs, 3), dtype=int)
+    assert {one.reason for one in subset_shares(wide, np.ones(wide.outputs, dtype=int), members)} == reason
+    found = joint_subset_shares(wide, grade, pairs, members, ones)
+    assert len(found) == 4 and {one.reason for one in found} == reason
+    means = conditional_means(wide, grade, pairs, members.astype(float), members[:, 0], ones)
+    assert [len(row) for row in means] == [2, 2] and {one.reason for row in means for one in row} == reason
+    with pytest.raises(InputContractError):
+        subset_shares(smooth, np.zeros(19, dtype=int), np.ones((19, 1), dtype=bool))
+
+
+_ALONE = """
+import sys
+class NoPandas:
+    def find_spec(self, name, path=None, target=None):
+        if name.split(".")[0] == "pandas":
+            raise ModuleNotFoundError(name)
+sys.meta_path.insert(0, NoPandas())
+from trasgo_lib.analysis import open_release
+release = open_release(sys.argv[1])
+print(release, release.share("region"), release.mean("wage"), release.mean("hours", by="note"))
+loaded = {"prefect", "great_expectations", "sqlalchemy", "matplotlib"} & set(sys.modules)
+assert not loaded, loaded
+"""
+
+
+def test_analysis_needs_neither_pandas_nor_prefect_nor_great_expectations(golden: Path) -> None:
+    command = [sys.executable, "-W", "ignore", "-c", _ALONE, str(golden)]
+    done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=120)
+    assert done.returncode == 0, done.stderr
+    assert "share of region" in done.stdout
