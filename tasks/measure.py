@@ -144,7 +144,7 @@ def _predicted(session: Session, entry: RoundEntry, codes: ReleasedCodes, rows: 
     plan = session.plan
     unit = plan.unit(entry.unit)
     column = next(column for column in loss_columns(plan) if column.unit == entry.unit)
-    if unit.target is None or not column.is_correlated:
+    if unit.target is None or not column.is_correlated or column.group is not None:
         return ()
     channel = unit.channel(entry.level)
     counts = np.zeros(channel.outputs, dtype=np.int64)

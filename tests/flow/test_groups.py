@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 from pathlib import Path
 from typing import Any
 
@@ -34,9 +35,7 @@ REGION = {
 def _group(office: Office, composition: str, **level: Any) -> None:
     """The office's release with three columns in one group, one of them with missing values."""
     office.release["columns"] = [AGE, {"name": "wave", "role": "public"}, SEX, REGION, {"name": "note", "role": "drop"}]
-    office.release["groups"] = [
-        {"name": "person", "columns": GROUP, "mechanism": "kary_randomized_response", **level}
-    ]
+    office.release["groups"] = [{"name": "person", "columns": GROUP, "mechanism": "kary_randomized_response", **level}]
     office.release["loop"] |= {"composition": composition}
     people = office.folder / "people.csv"
     lines = people.read_text(encoding="utf-8").splitlines()
@@ -107,8 +106,6 @@ def test_a_second_run_of_a_group_changes_nothing(grouped: Office) -> None:
 
 
 def test_an_edited_margin_fails_verification(grouped: Office, tmp_path: Path) -> None:
-    import shutil
-
     copy = tmp_path / "copy"
     shutil.copytree(grouped.public, copy)
     channels = _json(copy / "channel.json")
@@ -131,3 +128,14 @@ def test_the_plan_of_a_group_explains_it(office: Office) -> None:
     assert "24 combinations of region: 2 codes: cold, warm; 4 codes of the file are coarsened to them" in text
     assert "in 4 bins of which each is released as its middle value" in text
     assert "sex: missing is one more code" in text and "age: a value outside the range moves" in text
+
+
+def test_a_group_runs_on_losses_of_its_released_codes(office: Office) -> None:
+    _group(office, "chain", target={"tvd": "0.4"}, start="3")
+    office.release["loop"] |= {"loss_from": "released"}
+    office.open()
+    answer = office.run("--quiet")
+    assert answer.exit_code == 0, answer.text
+    statement = _json(office.public / "statement.json")
+    assert statement["guarantee_covers_selection"] is True and statement["units"][0]["target"]["met"] is True
+    assert office.trasgo("verify", str(office.public), "--json").exit_code == 0

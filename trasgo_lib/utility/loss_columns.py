@@ -32,6 +32,7 @@ class LossColumn:
         grid: coarse grid of a point, else None.
         places: for a column of a group, int32[unit codes]: the column's own code for each code of the group; a binned
             number counts as its bin's representative, in the original too, so that its losses are those of the noise.
+        group: the domain of its group, else None.
     """
 
     name: str
@@ -41,6 +42,7 @@ class LossColumn:
     bins: int | None = None
     grid: PointGrid | None = field(default=None, compare=False)
     places: NDArray[np.int32] | None = field(default=None, compare=False, repr=False)
+    group: ProductDomain | None = field(default=None, compare=False, repr=False)
 
     def own_codes(self, codes: NDArray[np.int32]) -> NDArray[np.int32]:
         """The column's own codes of its unit's codes: int32[rows] -> int32[rows].
@@ -82,7 +84,8 @@ def _loss_columns(unit: UnitPlan) -> Iterator[LossColumn]:
     elif isinstance(unit.domain, ProductDomain):
         places = unit.domain.decode(np.arange(unit.domain.size, dtype=np.int32))
         for part, own in zip(unit.parts, places, strict=True):
-            yield LossColumn(part.name, unit.name, _kind(part.domain), part.domain.size, part.bins, places=own)
+            kind, size = _kind(part.domain), part.domain.size
+            yield LossColumn(part.name, unit.name, kind, size, part.bins, places=own, group=unit.domain)
     else:
         yield LossColumn(unit.name, unit.name, _kind(unit.domain), unit.domain.size, unit.bins)
 

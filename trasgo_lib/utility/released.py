@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from itertools import zip_longest
 from typing import Any
 
@@ -19,10 +19,13 @@ from trasgo_lib.utility.histogram import Histogram
 from trasgo_lib.utility.loss_columns import LossColumn
 from trasgo_lib.utility.released_correlation import CorrelationLossEstimates, estimate_correlation_losses
 from trasgo_lib.utility.released_divergence import DivergenceEstimates, estimate_divergences
+from trasgo_lib.utility.released_groups import separate_columns
 from trasgo_lib.utility.resampling import Resampling
 from trasgo_lib.utility.summary import CodeBatches
 
 _POINTS = "losses of points are not estimated from released codes"
+_GROUPS = "correlations are not estimated from released codes where columns are noised as a group"
+"""Their noise is not independent within a group, which every variance of a correlation takes for granted."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,17 +133,26 @@ def estimate_losses(
         InputContractError: units of different lengths or another number of rows.
     """
     how = correlation_method(method)
-    correlated = [column for column in columns if column.is_correlated]
+    apart = separate_columns(released, columns, channels)
+    released, channels = apart.released, apart.channels
+    correlated = [column for column in apart.columns if column.is_correlated]
     histograms = {column.name: np.zeros(channels[column.unit].outputs, dtype=np.int64) for column in correlated}
     batches = _counted(released, [column.unit for column in correlated], correlated, histograms, rows)
-    losses = estimate_correlation_losses(batches, correlated, channels, how, Resampling(stream, 0), rows)
+    if any(column.group is not None for column in columns):
+        names = [column.name for column in correlated]
+        losses = CorrelationLossEstimates(Estimate.none(_GROUPS), dict.fromkeys(names, Estimate.none(_GROUPS)))
+    else:
+        losses = estimate_correlation_losses(batches, correlated, channels, how, Resampling(stream, 0), rows)
     for _ in batches:  # where correlations gave up early, the histograms are still wanted
         pass
     return LossEstimates(
         how.name,
         tuple(
-            _column(column, channels[column.unit], histograms, losses, Resampling(stream, 1 + at))
-            for at, column in enumerate(columns)
+            replace(
+                _column(column, channels[column.unit], histograms, losses, Resampling(stream, 1 + at)),
+                unit=columns[at].unit,
+            )
+            for at, column in enumerate(apart.columns)
         ),
         losses.overall,
     )
