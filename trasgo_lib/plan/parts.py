@@ -27,7 +27,7 @@ from trasgo_lib.plan.faults import FaultCollector
 from trasgo_lib.plan.model import Members, MissingPolicy, Outside, PartPlan, PartType
 
 _DEFAULT_BINS = 20
-"""Bins of the divergences of a number without ``bins``; fewer when the domain has fewer values."""
+"""Bins of the divergences of a number without ``bins`` and ``noise_bins``; fewer when the domain has fewer values."""
 
 _METRES_PER_KM = 1000
 
@@ -129,7 +129,15 @@ def _bins(column: NoisedColumn, domain: Domain, path: KeyPath, faults: FaultColl
                 came=str(count),
                 fix="Use fewer bins.",
             )
-    return column.bins or min(_DEFAULT_BINS, domain.size)
+    if column.bins is not None and column.noise_bins is not None and column.noise_bins % column.bins:
+        faults.add(
+            Reason.BAD_PARAMETER,
+            (*path, "bins"),
+            required=f"a number that divides noise_bins ({column.noise_bins}): losses look at whole bins of the noise",
+            came=str(column.bins),
+            fix="Leave `bins` out, which measures in the bins of the noise.",
+        )
+    return column.bins or column.noise_bins or min(_DEFAULT_BINS, domain.size)
 
 
 def _check_missing_texts(column: NoisedColumn, path: KeyPath, config: ReleaseConfig, faults: FaultCollector) -> None:

@@ -160,6 +160,14 @@ def test_b28_a_code_listed_twice_is_shown(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("role", ["", "role: noised, "])
+def test_b44_a_column_without_bounds_is_refused(tmp_path: Path, role: str) -> None:
+    old = 'domain: {lower: "0", upper: "2000", step: "10"}, mechanism: laplace'
+    fault = only_fault(tmp_path, old, f"{role}mechanism: laplace")
+    assert fault.where == "columns[wage].domain"
+    assert fault.came == "nothing"
+    assert "Add it, as in `domain: {" in fault.fix
+
+
 def test_b37_a_category_without_codes_is_refused(tmp_path: Path) -> None:
     fault = only_fault(tmp_path, "domain: {codes: [north, south]}, ", "domain: {}, ")
     assert fault.where == "columns[region].domain.codes"

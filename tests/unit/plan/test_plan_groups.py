@@ -111,7 +111,7 @@ def test_the_explanation_of_a_group_names_its_columns(tmp_path: Path) -> None:
         ("[sex, age, born]", "[age, sex, born]"),
         ("[m, f]", "[f, m]"),
         ("name: who", "name: whom"),
-        ("noise_bins: 8,", "noise_bins: 8, bins: 5,"),
+        ("noise_bins: 8,", "noise_bins: 8, bins: 4,"),
     ],
 )
 def test_the_digest_of_a_plan_covers_its_groups(tmp_path: Path, old: str, new: str) -> None:
@@ -212,6 +212,7 @@ def test_mechanisms_take_their_own_keys(tmp_path: Path) -> None:
     [
         (BINNED.replace("noise_bins: 10, ", ""), "noise_bins"),
         (BINNED.replace("noise_bins: 10", "noise_bins: 102"), "noise_bins"),
+        (BINNED.replace("noise_bins: 10", "noise_bins: 10, bins: 4"), "bins"),
         (BINNED.replace("noise_bins: 10", "noise_bins: 10, width: 3"), "width"),
         (WAGE.replace("laplace", "laplace, noise_bins: 3"), "noise_bins"),
         (STAIRS.replace("width: 7", "width: 101"), "width"),
