@@ -44,7 +44,8 @@ QUESTIONS: dict[str, tuple[float, Callable[[Release], Estimate]]] = {
         LAW[:, 0, :, 1].sum() / GRADES[0],
         lambda r: r.share("gaps", MISSING, by="grade")["low"],
     ),
-    "crosstab": (WITH_GRADE[8, 1], lambda r: r.crosstab("years", "grade")[16, "middle"]),
+    "crosstab": (WITH_GRADE[5:10, 1].sum(), lambda r: r.crosstab("binned", "grade")[14, "middle"]),
+    "crosstab with a number": (WITH_GRADE[8, 1], lambda r: r.crosstab("years", "grade")[16, "middle"]),
     "mean": (MEAN, lambda r: r.mean("years")),
     "mean past missing": (float(HERE @ YEARS), lambda r: r.mean("gaps")),
     "mean by public": (
