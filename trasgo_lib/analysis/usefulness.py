@@ -41,7 +41,10 @@ class Possible:
     high: float
 
     def judge(self, estimate: Estimate, what: str) -> Estimate:
-        """The estimate inside the range, none where its interval says nothing, a warning where it says little.
+        """The estimate, none where its interval says nothing, a warning where it says little.
+
+        The value stays as it is, so that it is unbiased; the interval is cut to the range, but never shorter than a
+        standard error.
 
         Args:
             estimate: what the estimator gave.
@@ -50,16 +53,17 @@ class Possible:
         value, error, width = estimate.value, estimate.standard_error, self.high - self.low
         if value is None or error is None or estimate.low is None or estimate.high is None:
             return estimate
-        # ends clipped already are nearer than the interval's reach, so the standard error has a say of its own
+        # of estimates that come clipped (variances, correlations) one end still has the whole reach
         reach = max(NORMAL_95 * error, estimate.high - value, value - estimate.low)
         if 2 * reach >= width:
             return Estimate.none("the noise leaves an interval as wide as everything possible")
-        if value + reach < self.low or value - reach > self.high:
-            return Estimate.none("the noise moved the whole interval out of what is possible")
         if 2 * reach > _WIDE * width:
             message = f"{what}: the 95 % interval covers {2 * reach / width:.0%} of everything possible"
             warnings.warn(message, NoiseWarning, stacklevel=_USER)
-        return Estimate(value, max(estimate.low, self.low), min(estimate.high, self.high), error)
+        # a value past an end of the range would leave an interval of no length: a certainty that nobody has
+        low = max(min(estimate.low, self.high - error), self.low)
+        high = min(max(estimate.high, self.low + error), self.high)
+        return Estimate(value, low, high, error)
 
 
 def too_few(rows: int) -> Estimate | None:

@@ -22,7 +22,7 @@ HIDDEN_GROUP = "the noise hides how many rows have this value"
 
 
 def subset_shares(channel: Channel, histogram: NDArray[np.integer], members: NDArray[np.bool_]) -> tuple[Estimate, ...]:
-    """Shares of sets of input codes, unbiased; one can be below 0.
+    """Shares of sets of input codes, unbiased; values and interval ends can be below 0.
 
     Args:
         channel: the channel of the released codes.
@@ -48,7 +48,7 @@ def joint_subset_shares(
     left_members: NDArray[np.bool_],
     right_members: NDArray[np.bool_],
 ) -> tuple[Estimate, ...]:
-    """Shares of pairs of sets of two columns' codes, unbiased; the right set runs fastest.
+    """Shares of pairs of sets of two columns' codes, unbiased and not cut to 0..1; the right set runs fastest.
 
     Args:
         left: channel of the left column.
@@ -76,7 +76,7 @@ def _estimates(
 ) -> tuple[Estimate, ...]:
     errors = np.sqrt(np.maximum(0.0, squares - values**2) / max(1.0, rows - 1))
     triples = zip(values.tolist(), errors.tolist(), bias.tolist(), strict=True)
-    return tuple(Estimate.of(value, error, bias=off, within=(0.0, 1.0)) for value, error, off in triples)
+    return tuple(Estimate.of(value, error, bias=off) for value, error, off in triples)
 
 
 def conditional_means(
