@@ -23,7 +23,7 @@ from trasgo_lib.data import PrivateCodes, PrivateTable, ReleasedCodes, read_batc
 from trasgo_lib.estimation import Estimate
 from trasgo_lib.loop import Knowledge, PredictedLoss, Predictions, RoundEntry, predict_losses
 from trasgo_lib.noise import Keystream
-from trasgo_lib.utility import LossValue, Measurement, estimate_losses, loss_columns, measure
+from trasgo_lib.utility import LossEstimates, LossValue, Measurement, estimate_losses, loss_columns, measure
 
 _LOGGER = logging.getLogger("trasgo")
 
@@ -134,12 +134,16 @@ def _estimated(session: Session, rows: int, released: Sequence[ReleasedCodes], d
     entries = tuple(_judged(session, draw, estimates.of_unit) for draw in draws)
     by_unit = {codes.unit: codes for codes in released}
     predictions = {
-        entry.unit: _predicted(session, entry, by_unit[entry.unit], rows) for entry in entries if not entry.met
+        entry.unit: _predicted(session, entry, by_unit[entry.unit], rows, estimates)
+        for entry in entries
+        if not entry.met
     }
     return Measured(entries, predictions, None)
 
 
-def _predicted(session: Session, entry: RoundEntry, codes: ReleasedCodes, rows: int) -> tuple[PredictedLoss, ...]:
+def _predicted(
+    session: Session, entry: RoundEntry, codes: ReleasedCodes, rows: int, estimates: LossEstimates
+) -> tuple[PredictedLoss, ...]:
     """Losses expected at the rungs above the one that was looked at."""
     plan = session.plan
     unit = plan.unit(entry.unit)
@@ -157,6 +161,8 @@ def _predicted(session: Session, entry: RoundEntry, codes: ReleasedCodes, rows: 
         loss=unit.target.loss,
         rows=rows,
         stream=Keystream(_PUBLIC_ROOT, plan.dataset, plan.version, "predict", unit.name, entry.level.text),
+        found=estimates.of_unit(unit.name, "correlation_loss"),
+        size=column.size,
     )
 
 
