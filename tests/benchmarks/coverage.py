@@ -1,6 +1,7 @@
 """Estimated losses against true ones over fixed keys: bias, RMSE and coverage of the 95 % intervals.
 
-    python tests/benchmarks/coverage.py [--keys 400] [--file cps1988|adult] [--epsilon 0.5 1 2 4 8]
+    python tests/benchmarks/coverage.py [--keys 400] [--label TEXT] [--file cps1988|adult] [--epsilon 0.5 1 2 4 8]
+        [--adult PATH] [--correlation pearson|spearman|kendall]
 
 Numbers go through clamped geometric noise, labels through randomised response. A cell is one loss of one column at one
 epsilon. ``given`` counts the keys for which there was an estimate. A cell is rejected where an exact two-sided binomial
@@ -56,7 +57,9 @@ def read(path: Path, name: str) -> tuple[list[LossColumn], dict[str, Domain], di
     return columns, domains, codes
 
 
-def cells(name: str, path: Path, epsilon: str, keys: int) -> dict[tuple[str, str], list[tuple[float, object]]]:
+def cells(
+    name: str, path: Path, epsilon: str, keys: int, label: str, method: str = "pearson"
+) -> dict[tuple[str, str], list[tuple[float, object]]]:
     """By column and loss, truth and estimate for every key."""
     columns, domains, codes = read(path, name)
     rows = len(next(iter(codes.values())))
@@ -71,13 +74,13 @@ def cells(name: str, path: Path, epsilon: str, keys: int) -> dict[tuple[str, str
     public = Keystream(bytes(32), "estimates")
     for key in range(keys):
         drawn = {
-            unit: channels[unit].sample(codes[unit], Keystream(bytes(32), "coverage", name, unit, epsilon, key))
+            unit: channels[unit].sample(codes[unit], Keystream(bytes(32), label, name, unit, epsilon, key))
             for unit in codes
         }
         released = {unit: partial(list, [part]) for unit, part in drawn.items()}
         attempts = dict.fromkeys(codes, key + 1)
-        before = measure(original, released, columns, rows=rows, attempts=attempts, before=before)
-        estimates = estimate_losses(released, columns, channels, method="pearson", rows=rows, stream=public)
+        before = measure(original, released, columns, rows=rows, attempts=attempts, before=before, method=method)
+        estimates = estimate_losses(released, columns, channels, method=method, rows=rows, stream=public)
         for column in columns:
             for loss in LOSS_NAMES:
                 truth = before.losses.column(column.name).value(loss).value
@@ -104,13 +107,16 @@ def main() -> None:
     parser.add_argument("--keys", type=int, default=400)
     parser.add_argument("--file", choices=sorted(FILES), default=None)
     parser.add_argument("--epsilon", nargs="*", default=["0.5", "1", "2", "4", "8"])
+    parser.add_argument("--label", default="coverage 2", help="names the noise keys; change it after any tuning")
+    parser.add_argument("--adult", type=Path, default=FILES["adult"])
+    parser.add_argument("--correlation", choices=["pearson", "spearman", "kendall"], default="pearson")
     asked = parser.parse_args()
     pooled = defaultdict(lambda: [0, 0, 0])
-    for name, path in FILES.items():
+    for name, path in {**FILES, "adult": asked.adult}.items():
         if asked.file not in (None, name) or not path.exists():
             continue
         for epsilon in asked.epsilon:
-            for (column, loss), pairs in cells(name, path, epsilon, asked.keys).items():
+            for (column, loss), pairs in cells(name, path, epsilon, asked.keys, asked.label, asked.correlation).items():
                 given, covered, truth, bias, rmse, half = summary(pairs)
                 rejected = given > 0 and binomtest(covered, given, 0.95).pvalue < 1e-4
                 share = f"{covered / given:.3f}" if given else "-"

@@ -11,6 +11,7 @@ from trasgo_lib.utility.losses import LOSS_NAMES, ColumnLosses, Losses, LossValu
 from trasgo_lib.utility.measure import Measurement, measure
 from trasgo_lib.utility.moments import PairMoments, Scores
 from trasgo_lib.utility.pair_table import PairTable
+from trasgo_lib.utility.predicted_correlation import KnownColumn, Neighbour, predict_correlation_loss
 from trasgo_lib.utility.predicted_divergence import predict_divergences
 from trasgo_lib.utility.released import ColumnLossEstimates, LossEstimates, estimate_losses
 from trasgo_lib.utility.released_divergence import DivergenceEstimates
@@ -28,12 +29,14 @@ __all__ = [
     "Divergence",
     "DivergenceEstimates",
     "Histogram",
+    "KnownColumn",
     "LossColumn",
     "LossEstimates",
     "LossShare",
     "LossValue",
     "Losses",
     "Measurement",
+    "Neighbour",
     "PairMoments",
     "PairTable",
     "Resampling",
@@ -51,6 +54,7 @@ __all__ = [
     "loss_columns",
     "measure",
     "pearson",
+    "predict_correlation_loss",
     "predict_divergences",
     "spearman",
     "summarise",

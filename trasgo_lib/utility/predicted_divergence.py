@@ -11,7 +11,9 @@ from trasgo_lib.estimation import project_simplex
 from trasgo_lib.estimation.decoding import MOST_CODES, transition
 from trasgo_lib.mechanisms import Channel
 from trasgo_lib.utility.released_divergence import (
+    MOST_BIAS,
     MOST_NOISE,
+    SPREAD_EVENLY,
     DivergenceEstimates,
     binned_release,
     interval_of,
@@ -52,6 +54,8 @@ def predict_divergences(
         centre, near = shares, shares
     else:
         found = binned_release(known, counts, bins)
+        if found.bias(known, bins) > MOST_BIAS:
+            return DivergenceEstimates.none(SPREAD_EVENLY)
         noise = found.covariance[len(groups) :, len(groups) :]
         if math.sqrt(max(0.0, float(np.trace(noise)))) > MOST_NOISE:
             return DivergenceEstimates.none("the noise at the level known hides the distribution")

@@ -19,6 +19,7 @@ from trasgo_lib.utility import LOSS_NAMES, LossColumn, estimate_losses, measure
 ROWS = 6000
 PUBLIC = Keystream(bytes(32), "estimates")
 AGE = NumberDomain(lower="0", upper="12", step="1")
+AGE_CODES = CategoryDomain(codes=[str(age) for age in range(13)], ordered=True)
 REGION = CategoryDomain(codes=["n", "e", "s", "w"])
 SEX = CategoryDomain(codes=["f", "m"])
 COLUMNS = (
@@ -49,7 +50,10 @@ def readers(codes, parts=1):
 
 
 def draw(channels, codes, key):
-    return {unit: channels[unit].sample(part, Keystream(bytes(32), unit, key)) for unit, part in codes.items()}
+    return {
+        unit: channels[unit].sample(part, Keystream(bytes(32), unit, *(key if isinstance(key, tuple) else (key,))))
+        for unit, part in codes.items()
+    }
 
 
 def estimate(released, channels, columns=COLUMNS, **extra):
@@ -94,7 +98,7 @@ def test_standard_errors_from_some_of_the_rows_are_nearly_those_of_all(monkeypat
     channels = channels_at("8")
     released = draw(channels, private(), 6)
     whole = estimate(readers(released), channels).correlation_loss
-    monkeypatch.setattr("trasgo_lib.utility.released_correlation.MOST_KEPT_ROWS", 2000)
+    monkeypatch.setattr("trasgo_lib.utility.released_moments.MOST_KEPT_ROWS", 2000)
     some, split = (estimate(readers(released, parts), channels).correlation_loss for parts in (1, 7))
     assert some.high == pytest.approx(split.high, rel=1e-9)
     assert some.standard_error == pytest.approx(whole.standard_error, rel=0.15)
@@ -130,13 +134,48 @@ def test_of_unit_is_the_worst_and_unknown_names_are_refused():
             ask()
 
 
-def test_rank_correlations_say_that_they_are_not_estimated():
-    channels = channels_at("8")
-    found = estimate(readers(draw(channels, private(), 4)), channels, method="kendall")
-    assert "kendall" in found.correlation_loss.reason
-    assert found.column("sex").tvd.value is not None
+@pytest.mark.parametrize("method", ["spearman", "kendall"])
+def test_rank_intervals_cover_the_loss_of_this_release(method):
+    codes, keys = private(), 30
+    columns = (LossColumn("age", "age", "ordered", 13), *COLUMNS[1:])
+    channels = {**channels_at("4"), "age": build_channel("kary_randomized_response", AGE_CODES, "4")}
+    hits = dict.fromkeys((column.name for column in columns), 0)
+    for key in range(keys):
+        released = draw(channels, codes, ("ranks", key))
+        found = estimate(readers(released, 3), channels, columns, method=method)
+        true = measure(readers(codes), readers(released), columns, method=method, rows=ROWS).losses
+        for name in hits:
+            value = found.column(name).correlation_loss
+            hits[name] += value.covers(true.column(name).correlation_loss)
+            assert value.value == pytest.approx(true.column(name).correlation_loss, abs=12)
+    for name, covered in hits.items():
+        assert binomtest(covered, keys, 0.95).pvalue > 1e-4, (name, covered)
+
+
+def test_rank_correlations_are_withheld_where_ranks_are_hidden():
+    codes = private()
+    for channels, words in (
+        (channels_at("2"), "hides the ranks"),
+        ({**channels_at("2"), "age": build_channel("binned_randomized_response", AGE, "2", bins=4)}, "apart"),
+    ):
+        found = estimate(readers(draw(channels, codes, 4)), channels, method="kendall")
+        assert words in found.correlation_loss.reason
+        assert found.column("sex").tvd.value is not None
     with pytest.raises(ConfigError):
-        estimate(readers(private()), channels, method="nothing")
+        estimate(readers(codes), channels, method="nothing")
+
+
+def test_correlations_are_withheld_where_bins_hide_them(monkeypatch):
+    codes = private()
+    channels = {**channels_at("6"), "age": build_channel("binned_randomized_response", AGE, "6", bins=4)}
+    released = draw(channels, codes, 7)
+    assert "one bin" in estimate(readers(released), channels).correlation_loss.reason
+    assert "apart" in estimate(readers(released), channels).column("age").tvd.reason
+    # negative control: without that rule the interval is far off
+    monkeypatch.setattr("trasgo_lib.utility.released_moments.MOST_WITHIN", np.inf)
+    false = estimate(readers(released), channels).column("age").correlation_loss
+    true = measure(readers(codes), readers(released), COLUMNS, rows=ROWS).losses.column("age").correlation_loss
+    assert false.high < true / 2
 
 
 def test_a_lone_column_and_an_empty_bin():
@@ -180,7 +219,7 @@ def test_coverage_on_the_files_of_the_benchmark():
         if not path.exists():
             continue
         for epsilon in ("1", "4"):
-            for cell, pairs in bench.cells(name, path, epsilon, 100).items():
+            for cell, pairs in bench.cells(name, path, epsilon, 100, "long test").items():
                 given, covered, *_ = bench.summary(pairs)
                 if given == 100:
                     assert binomtest(covered, given, 0.95).pvalue > 1e-4, (name, epsilon, cell, covered)
