@@ -44,7 +44,7 @@ def test_all_that_was_seen_of_a_column_costs_its_highest_level(chained: Office) 
         entries = [entry for entry in shown["entries"] if entry["unit"] == unit["name"]]
         assert unit["epsilon_charged"] == entries[-1]["level"]
         assert sum(float(entry["cost"]["epsilon"]) for entry in entries) == pytest.approx(float(entries[-1]["level"]))
-    assert any(len(unit["draws"]) > 2 for unit in statement["units"])
+    assert any(len(unit["draws"]) > 1 for unit in statement["units"])
     assert shown["spent"]["epsilon"] == statement["epsilon_realised"]
 
 

@@ -9,8 +9,8 @@ JS and KL are treated on the scale of their roots, where their error does not de
 Clamped noise over many codes is mostly beyond ``MOST_NOISE``, and then there is no estimate. Regularised inversion was
 tried instead: expectation-maximisation stopped after 100 or 1000 steps, with a parametric bootstrap from its result, on
 three columns of one file at epsilon 4 and 8, 12 keys each. Depending on column and steps its intervals held the truth
-for none to all of the keys, and in most cells the bias changed its sign between the two numbers of steps; no rule for
-stopping that the released counts could give was found.
+for none to all of the keys; the better number of steps differed by column and level. Rules for stopping, other
+penalties and more keys were not tried.
 """
 
 from __future__ import annotations
