@@ -21,7 +21,7 @@ install: .venv/.installed ## install everything from the lock into .venv
 
 release: install ## release the demonstration data: key, account, run
 	@$(BIN)/trasgo key init --if-absent
-	@$(BIN)/trasgo ledger open $(DEMO) --epsilon 80 --population "men aged 18 to 70 in the March 1988 CPS extract" --if-absent
+	@$(BIN)/trasgo ledger open $(DEMO) --epsilon 16 --population "men aged 18 to 70 in the March 1988 CPS extract" --if-absent
 	@$(BIN)/trasgo run $(DEMO)
 
 test: install lint ## the standard tier: lint, types, structure, tests, coverage
