@@ -16,12 +16,18 @@ _MARK = "TRASGO_RUN"
 """Environment variable by which this run's child processes are known."""
 
 _WATCH = """
+signal_marked() {
+    for process in /proc/[0-9]*; do
+        tr '\\0' '\\n' < "$process/environ" 2> /dev/null | grep -qxF "$1" && kill "-$2" "${process#/proc/}" 2> /dev/null
+    done
+}
 cat > /dev/null
-for process in /proc/[0-9]*; do
-    tr '\\0' '\\n' < "$process/environ" 2> /dev/null | grep -qxF "$1" && kill "${process#/proc/}" 2> /dev/null
-done
+signal_marked "$1" TERM
+sleep 5
+signal_marked "$1" KILL
 """
-"""Waits until the pipe from the run closes, then ends what carries the run's mark; by number, never by name."""
+"""Waits until the pipe from the run closes, then ends what carries the run's mark; by number, never by name. A server
+that has not ended five seconds after it was asked to is made to: it waits for clients that are gone."""
 
 
 @contextmanager
