@@ -121,7 +121,8 @@ def _judged_exactly(session: Session, draw: Draw, measurement: Measurement) -> R
 def _estimated(session: Session, rows: int, released: Sequence[ReleasedCodes], draws: Sequence[Draw]) -> Measured:
     plan = session.plan
     channels = {draw.unit: plan.unit(draw.unit).channel(draw.level) for draw in draws}
-    stream = Keystream(_PUBLIC_ROOT, plan.dataset, plan.version, *(draw.level.text for draw in draws))
+    # the same words in every round: a column that was not drawn again keeps its estimate, and its verdict
+    stream = Keystream(_PUBLIC_ROOT, plan.dataset, plan.version)
     estimates = estimate_losses(
         {codes.unit: _reader(session, codes) for codes in released},
         loss_columns(plan),

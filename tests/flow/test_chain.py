@@ -143,3 +143,12 @@ def test_a_mechanism_without_a_chain_is_refused_with_what_works(office: Office) 
     answer = office.trasgo("plan", str(office.config))
     assert answer.exit_code == 2
     assert "columns[region].mechanism" in answer.err and "kary_randomized_response" in answer.err
+
+
+def test_a_column_that_is_not_drawn_again_keeps_its_estimate(chained: Office) -> None:
+    rounds = json.loads((chained.restricted / "losses.json").read_text())["rounds"]
+    seen: dict[tuple[str, str], set[float | None]] = {}
+    for entry in rounds:
+        seen.setdefault((entry["unit"], entry["level"]), set()).add(entry["loss"])
+    assert max(entry["round"] for entry in rounds) > 1
+    assert all(len(losses) == 1 for losses in seen.values())
