@@ -49,7 +49,9 @@ def _group(office: Office, composition: str, **level: Any) -> None:
 def grouped(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Office:
     """An office that has published a release with a group; read only."""
     office = Office(tmp_path_factory.mktemp(f"groups-{request.param}"))
-    _group(office, request.param, target={"tvd": "0.12"}, start="2")
+    _group(office, request.param, target={"tvd": "0.06"}, start="2")
+    # every rung of the ladder fits, so the fresh noise of a run cannot decide whether the target is met
+    office.release["privacy"]["epsilon_total"] = "60"
     office.open()
     answer = office.run("--quiet")
     assert answer.exit_code == 0, answer.text
@@ -94,7 +96,7 @@ def test_losses_of_a_group_are_those_of_its_columns(grouped: Office) -> None:
     losses = _json(grouped.restricted / "losses.json")
     columns = {column["name"]: column for column in losses["losses"]["columns"]}
     assert set(columns) == set(GROUP) and {column["unit"] for column in columns.values()} == {"person"}
-    assert max(column["tvd"] for column in columns.values()) <= 0.12
+    assert max(column["tvd"] for column in columns.values()) <= 0.06
     report = (grouped.public / "report.md").read_text(encoding="utf-8")
     assert "24 combinations" in report and "combination kept with probability" in report
 

@@ -127,6 +127,9 @@ _SHARE_IS_TELLING_FROM_ROWS = 100
 """Fewer released values say nothing about a share; a tiny file must not fail by chance after it was charged."""
 
 
+_NOT_JUDGED = f"; not judged on fewer than {_SHARE_IS_TELLING_FROM_ROWS} values"
+
+
 class ShareCheck:
     """The share of released values at the two bounds: too large where noise is as wide as the range."""
 
@@ -151,11 +154,12 @@ class ShareCheck:
     def result(self, rows: int) -> CheckResult:
         """The merged result."""
         share = Decimal(self._at_bounds) / max(self._values, 1)
+        too_few = self._values < _SHARE_IS_TELLING_FROM_ROWS
         seen = f"{self._at_bounds} of {self._values} released values at a bound, a share of {share:.4f}"
         return CheckResult(
             name="share_at_bounds",
             column=self._column.name,
-            passed=self._readable and (share <= self._limit or self._values < _SHARE_IS_TELLING_FROM_ROWS),
+            passed=self._readable and (share <= self._limit or too_few),
             observed=seen if self._readable else "column absent or of another type",
-            limit=f"a share of at most {self._limit}",
+            limit=f"a share of at most {self._limit}" + (_NOT_JUDGED if too_few else ""),
         )

@@ -156,7 +156,10 @@ def test_share_at_bounds_counts_values_and_not_nulls(expected: ExpectedTable, ba
 
 
 def test_a_share_of_a_few_values_fails_nothing(expected: ExpectedTable, batch: pa.RecordBatch) -> None:
-    assert check_batches(expected, [changed(batch, "rate", *([None] * 398 + [0.0, 1.0]))]).passed
+    report = check_batches(expected, [changed(batch, "rate", *([None] * 398 + [0.0, 1.0]))])
+    assert report.passed
+    (share,) = [found for found in report.results if found.name == "share_at_bounds" and found.column == "rate"]
+    assert "not judged on fewer than 100 values" in share.limit, "passed, and says that nothing was judged"
 
 
 @pytest.mark.parametrize("domain", [NumberDomain("0", "1"), NumberDomain("0", "8"), CategoryDomain(["a", "b"])])

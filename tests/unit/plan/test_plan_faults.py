@@ -345,7 +345,8 @@ def test_places_are_folders_and_nothing_private_lies_in_the_public_one(
 
 @pytest.mark.parametrize("publish", ["{public: ../p, restricted: ../pr}", "{store: 'file:///srv/p'}"])
 def test_places_that_are_apart_pass(tmp_path: Path, publish: str) -> None:
-    plan_of(tmp_path, [WAGE], HEAD.replace("{store: out}", publish))
+    plan = plan_of(tmp_path, [WAGE], HEAD.replace("{store: out}", publish))
+    assert plan.public_root != plan.restricted_root
 
 
 @pytest.mark.parametrize(
