@@ -8,12 +8,14 @@ from pathlib import Path
 from trasgo_lib.amounts import Delta, Epsilon, Geo
 from trasgo_lib.config import GroupSpec, LoadedConfig, ReleaseConfig, in_file_order, load_config, load_sound_part
 from trasgo_lib.errors import ConfigError, Fault
+from trasgo_lib.plan.compile_prior import compile_prior
 from trasgo_lib.plan.digest import plan_digest
 from trasgo_lib.plan.faults import FaultCollector
 from trasgo_lib.plan.groups import asked_units, check_groups, check_mechanisms, compile_group
 from trasgo_lib.plan.levels import UnitContext
 from trasgo_lib.plan.model import ColumnPlan, ReleasePlan, UnitPlan
 from trasgo_lib.plan.parts import released_names, sources_of
+from trasgo_lib.plan.prior import PublicPrior
 from trasgo_lib.plan.rules import check_names, check_places, check_roles, check_targets
 from trasgo_lib.plan.totals import check_delta_total, check_epsilon_total, check_geo_total, first_charges, rows_per_unit
 from trasgo_lib.plan.units import compile_unit
@@ -29,6 +31,9 @@ _CHECKS: tuple[tuple[frozenset[str], Callable[[ReleaseConfig, FaultCollector], N
     (frozenset({"columns", "privacy"}), check_geo_total),
 )
 """Checks of the release as a whole, each with the sections it reads."""
+
+_OF_PRIOR = frozenset({"columns", "prior", "source", "publish"})
+"""Sections that a prior is compiled from."""
 
 
 def compile_plan(loaded: LoadedConfig) -> ReleasePlan:
@@ -46,10 +51,11 @@ def compile_plan(loaded: LoadedConfig) -> ReleasePlan:
     config = loaded.config
     for _, check in _CHECKS:
         check(config, faults)
+    prior = compile_prior(config, faults)
     units = _units(config, faults)
     check_delta_total(config, units, faults)
     faults.raise_all()
-    return _assemble(loaded, units)
+    return _assemble(loaded, units, prior)
 
 
 def read_plan(path: Path) -> tuple[LoadedConfig, ReleasePlan]:
@@ -79,6 +85,8 @@ def _faults_beside(path: Path) -> tuple[Fault, ...]:
     for needs, check in _CHECKS:
         if needs <= sections:
             check(config, faults)
+    if sections >= _OF_PRIOR:
+        compile_prior(config, faults)
     _units(config, faults)
     return tuple(faults.found)
 
@@ -99,7 +107,7 @@ def _units(config: ReleaseConfig, faults: FaultCollector) -> tuple[UnitPlan, ...
     return tuple(units)
 
 
-def _assemble(loaded: LoadedConfig, units: tuple[UnitPlan, ...]) -> ReleasePlan:
+def _assemble(loaded: LoadedConfig, units: tuple[UnitPlan, ...], prior: PublicPrior | None) -> ReleasePlan:
     config = loaded.config
     privacy, loop = config.privacy, config.loop
     totals = (
@@ -129,6 +137,7 @@ def _assemble(loaded: LoadedConfig, units: tuple[UnitPlan, ...]) -> ReleasePlan:
         max_rounds=loop.max_rounds,
         correlation=loop.correlation,
         digest=plan_digest(config, totals, columns, units),
+        prior=prior,
     )
 
 

@@ -12,6 +12,7 @@ from trasgo_lib.config import LossName, ReleaseConfig
 from trasgo_lib.data import Domain
 from trasgo_lib.mechanisms import Chain, Channel
 from trasgo_lib.plan.channels import Parameter, chain_of, channel_of
+from trasgo_lib.plan.prior import PublicPrior
 
 Role = Literal["noised", "public", "drop", "unit"]
 PartType = Literal["number", "category", "date"]
@@ -205,7 +206,9 @@ class ReleasePlan:
         on_unmet: what happens when a target cannot be met.
         max_rounds: most rounds.
         correlation: the correlation behind correlation_loss.
-        digest: SHA-256 over everything privacy relevant, hex; frozen with the version at the first reserve.
+        digest: SHA-256 over everything privacy relevant, hex; frozen with the version at the first reserve. A prior is
+            in it through what it decides, and not otherwise.
+        prior: public knowledge of the values, or None.
     """
 
     config: ReleaseConfig
@@ -228,6 +231,7 @@ class ReleasePlan:
     max_rounds: int
     correlation: Literal["pearson", "spearman", "kendall"]
     digest: str
+    prior: PublicPrior | None = None
 
     def unit(self, name: str) -> UnitPlan:
         """The noise unit of that name.
