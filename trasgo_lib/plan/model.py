@@ -13,6 +13,7 @@ from trasgo_lib.data import Domain
 from trasgo_lib.mechanisms import Chain, Channel
 from trasgo_lib.plan.channels import Parameter, chain_of, channel_of
 from trasgo_lib.plan.prior import PublicPrior
+from trasgo_lib.plan.selection import MechanismSelection
 
 Role = Literal["noised", "public", "drop", "unit"]
 PartType = Literal["number", "category", "date"]
@@ -109,6 +110,7 @@ class UnitPlan:
         members: the codes of the file by coarse code, or empty where the file holds the domain's own codes.
         parts: the columns of a group, in its order; empty for every other unit. What a group says itself of missing
             values, dates and bounds is void: each part has its own.
+        selection: how ``auto`` came to the mechanism, or None where the release file names it.
     """
 
     name: str
@@ -132,6 +134,7 @@ class UnitPlan:
     chain_digest: str
     members: Members = ()
     parts: tuple[PartPlan, ...] = ()
+    selection: MechanismSelection | None = None
 
     def part(self, name: str) -> PartPlan:
         """The part of a group that gives a column.
