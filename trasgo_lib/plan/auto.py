@@ -19,7 +19,7 @@ from trasgo_lib.plan.faults import FaultCollector
 from trasgo_lib.plan.levels import UnitContext, declared_rungs, first_level
 from trasgo_lib.plan.mechanism import AUTO, fitting
 from trasgo_lib.plan.model import PartPlan
-from trasgo_lib.plan.selection import MechanismSelection
+from trasgo_lib.plan.selection import MechanismSelection, left_out
 
 CORRELATION_LOSS = "correlation_loss"
 _OWN_KEYS = ("utility", "noise_bins", "width")
@@ -60,15 +60,16 @@ def choices(
     missing = part.missing == "code"
     tried = candidates(part.domain, missing=missing)
     shares = None if context.prior is None else context.prior.shares.get(column.name)
-    if shares is None and len(tried) > 1:
-        if context.is_prior_sound:
-            _refuse_without_prior(column, path, faults)
-        return ()
     loss = _loss(column)
-    if shares is None or context.prior is None:
+    if len(tried) == 1:
+        # nothing is decided, so nothing needs to be known
         only = Prospect(tried[0], None, first_level(column, context.config))
         selection = MechanismSelection(column.name, loss, "", "", (only,))
         return (_choice(only.candidate, column, part, missing, selection),)
+    if shares is None or context.prior is None:
+        if context.is_prior_sound:
+            _refuse_without_prior(column, path, faults)
+        return ()
     try:
         levels = declared_rungs(first_level(column, context.config), column.target is not None, context)
     except ConfigError as error:
@@ -176,11 +177,11 @@ def _refuse_without_prior(column: NoisedColumn, path: KeyPath, faults: FaultColl
 
 
 def _refuse_all(column: NoisedColumn, prospects: tuple[Prospect, ...], path: KeyPath, faults: FaultCollector) -> None:
-    reasons = "; ".join(dict.fromkeys(f"{prospect.candidate}: {prospect.excluded}" for prospect in prospects))
+    reasons = left_out(prospects)
     faults.add(
         Reason.BAD_PARAMETER,
         (*path, "mechanism"),
         required=f"a mechanism for {column.name} whose {_loss(column)} can be met and be estimated",
-        came=f"none ({reasons})",
+        came=f"none: {reasons}",
         fix="Raise epsilon_total or the ceiling, declare fewer `bins`, or write loop.loss_from: original.",
     )

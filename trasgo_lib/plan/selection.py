@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
-from itertools import groupby
 
-from trasgo_lib.mechanisms import Prospect
+from trasgo_lib.mechanisms import Candidate, Prospect
 
 _MOST_NAMED = 5
 """Candidates named with their loss; the rest are counted."""
@@ -42,10 +42,12 @@ class MechanismSelection:
         named = ", ".join(map(self._with_loss, open_ones[:_MOST_NAMED]))
         more = f", and {len(open_ones) - _MOST_NAMED} with more" if len(open_ones) > _MOST_NAMED else ""
         compared = f"{named}{more}" if named else f"it misses the target least ({self._with_loss(chosen)})"
+        excluded = left_out(self.prospects)
+        words = f". Left out: {excluded}" if excluded else ""
         return (
             f"auto: {chosen.candidate}, decided from public knowledge ({self.source}; prior"
             f" {self.digest[:_DIGEST_SHOWN]}) by the {self.loss} expected of {self.column} alone: {compared}"
-            f"{self._left_out()}"
+            f"{words}"
         )
 
     def _with_loss(self, prospect: Prospect) -> str:
@@ -53,10 +55,24 @@ class MechanismSelection:
         percent = " %" if loss and self.loss == "correlation_loss" else ""
         return f"{prospect.candidate}{loss}{percent} at epsilon {prospect.level.text}"
 
-    def _left_out(self) -> str:
-        barred = sorted((one for one in self.prospects if one.excluded), key=lambda one: one.excluded)
-        parts = [
-            f"{', '.join(str(one.candidate) for one in those)} ({reason})"
-            for reason, those in groupby(barred, key=lambda one: one.excluded)
-        ]
-        return f". Left out: {'; '.join(parts)}" if parts else ""
+
+def left_out(prospects: Sequence[Prospect]) -> str:
+    """The candidates that could not be chosen, by reason; empty where all could be.
+
+    Args:
+        prospects: of one column.
+    """
+    by_reason: dict[str, list[Candidate]] = {}
+    for prospect in prospects:
+        if prospect.excluded:
+            by_reason.setdefault(prospect.excluded, []).append(prospect.candidate)
+    return "; ".join(f"{_listed(candidates)} ({reason})" for reason, candidates in by_reason.items())
+
+
+def _listed(candidates: Sequence[Candidate]) -> str:
+    """Candidates, each mechanism named once: ``binned_randomized_response bins 2/3, gaussian``."""
+    named: dict[str, list[str]] = {}
+    for candidate in candidates:
+        head = " ".join((candidate.mechanism, *(name for name, _ in candidate.parameters)))
+        named.setdefault(head, []).extend(str(value) for _, value in candidate.parameters)
+    return ", ".join(f"{head} {'/'.join(values)}" if values else head for head, values in named.items())
