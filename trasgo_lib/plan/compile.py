@@ -121,7 +121,7 @@ def _units(config: ReleaseConfig, known: _Known, faults: FaultCollector) -> tupl
             unit = compile_unit(asked, path, context, faults)
         if unit is not None:
             if config.loop.on_unmet == "hold":
-                check_reach(unit, known.prior, path, faults)
+                check_reach(unit, known.prior, config.loop.correlation, path, faults)
             units.append(unit)
     return tuple(units)
 
