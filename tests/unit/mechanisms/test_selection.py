@@ -201,3 +201,21 @@ def test_candidates_fit_their_domain() -> None:
         for one in candidates(domain):
             assert build_channel(one.mechanism, domain, "2", **dict(one.parameters)).inputs == domain.size
     assert list(BIN_COUNTS) == sorted(BIN_COUNTS)
+
+
+@pytest.mark.parametrize("loss", ["correlation_loss", "tvd"])
+def test_wide_domains_are_compared_on_parts(loss: str) -> None:
+    size = 4001
+    places = np.arange(size)
+    wide = NumberDomain("0", str(size - 1), "1")
+    shares = law(np.exp(-0.5 * ((places - size / 2) / (size / 8)) ** 2))
+    found = compare(Question(wide, shares, loss, levels("2")))
+    bins = EqualBins(size, 20).of_codes
+    for one in (found[0], *(prospect for prospect in found if str(prospect.candidate) in ("laplace", "gaussian"))):
+        channel = build_channel(one.candidate.mechanism, wide, "2", **dict(one.candidate.parameters))
+        kept_here = attenuation(channel, shares, size)
+        exact = 100 * (1 - kept_here) if loss == "correlation_loss" else divergence(channel, shares, bins, loss)
+        assert one.loss == pytest.approx(exact, rel=1e-3)
+    huge = NumberDomain("0", str(2**20 - 1), "1")
+    even = compare(Question(huge, np.full(2**20, 2.0**-20), "tvd", LADDER, ceiling=0.2, bins=20, rows=28_000))
+    assert dict(even[0].candidate.parameters) == {"bins": 20}
