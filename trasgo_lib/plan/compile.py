@@ -9,6 +9,7 @@ from trasgo_lib.amounts import Delta, Epsilon, Geo
 from trasgo_lib.config import GroupSpec, LoadedConfig, ReleaseConfig, in_file_order, load_config, load_sound_part
 from trasgo_lib.errors import ConfigError, Fault
 from trasgo_lib.plan.digest import plan_digest
+from trasgo_lib.plan.estimable import check_estimable
 from trasgo_lib.plan.faults import FaultCollector
 from trasgo_lib.plan.groups import asked_units, check_groups, check_mechanisms, compile_group
 from trasgo_lib.plan.levels import UnitContext
@@ -48,6 +49,7 @@ def compile_plan(loaded: LoadedConfig) -> ReleasePlan:
         check(config, faults)
     units = _units(config, faults)
     check_delta_total(config, units, faults)
+    check_estimable(config, units, faults)
     faults.raise_all()
     return _assemble(loaded, units)
 
