@@ -28,8 +28,8 @@ _LARGER_BIAS_SHARES = (2e-3, 5e-3, 1e-2, 2e-2, 5e-2, 1e-1)
 """Taken where the first costs far more: a level coarsened many times, at epsilon 1 under a ladder of ten, has a decoder
 with a standard deviation of 3e11 times the range at a bias of a thousandth, and of 1.4 times at five hundredths."""
 
-_CLEARLY_LESS = 0.5
-"""A larger bias must at least halve bias and error together, so that near ties fall alike on every machine."""
+_CLEARLY_LESS = 0.25
+"""A larger bias must cut bias and error together to a quarter, so that near ties fall alike on every machine."""
 
 _ROWS_OF_A_MEAN = 100_000
 _TWO_ERRORS = 2.0
