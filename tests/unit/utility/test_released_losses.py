@@ -228,7 +228,7 @@ def test_coverage_on_the_files_of_the_benchmark():
 @pytest.mark.parametrize("rows", [1, 2, 3])
 @pytest.mark.parametrize("epsilon", ["0.01", "1", "8"])
 def test_of_a_few_rows_no_loss_is_more_than_a_loss_can_be(rows, epsilon):
-    """Counts of one row have no spread of their own, so intervals are all bootstrap: a TVD of up to 1.5 was published."""
+    """Counts of one row have no spread of their own, so intervals are all bootstrap: a TVD of up to 1.5 was stated."""
     channels = channels_at(epsilon)
     codes = {
         name: channel.sample(np.zeros(rows, dtype=np.int32), Keystream(bytes(32), "few", name), 0)
