@@ -20,6 +20,7 @@ from tasks.policies import PURE, at_boundary
 from tasks.session import RunRef, Session, open_session
 from tasks.workspace import ESTIMATES, LOSSES, Workspace
 from trasgo_lib.data import PrivateCodes, PrivateTable, ReleasedCodes, read_batches
+from trasgo_lib.errors import StoreError
 from trasgo_lib.estimation import Estimate
 from trasgo_lib.loop import Knowledge, PredictedLoss, Predictions, RoundEntry, predict_losses
 from trasgo_lib.noise import Keystream
@@ -78,10 +79,21 @@ def measure_round(
 @task(name="measure exactly", **PURE)
 @at_boundary
 def measure_exactly(ref: RunRef, table: PrivateTable, released: Sequence[ReleasedCodes], draws: Sequence[Draw]) -> None:
-    """Exact losses for the restricted root, after the decision to publish or hold; nothing reads them but people."""
+    """Exact losses for the restricted root, after the decision to publish or hold; nothing reads them but people.
+
+    Should they not be computable, the restricted report says so and the run goes on: a release that is published or not
+    as its raw file allows a computation would tell something of that file, which nobody paid for. Trouble with disk and
+    memory says nothing of values and stops the run, which resumes.
+    """
     session = open_session(ref)
-    if session.plan.loss_from == "released":
+    if session.plan.loss_from != "released":
+        return
+    try:
         _exact(session, table, released, draws, None)
+    except (OSError, StoreError, MemoryError):
+        raise
+    except Exception as error:  # noqa: BLE001 whatever it is, it came from raw data
+        Workspace(session.work).write_json(LOSSES, {"columns": [], "not_computed": type(error).__name__})
 
 
 def _exact(

@@ -98,12 +98,14 @@ class NoisedColumn:
             value: one value, or a list, tuple, range or set of them.
 
         Raises:
-            InputContractError: a value that the domain does not hold.
+            InputContractError: a value that the domain does not hold, or none at all.
         """
         several = isinstance(value, list | tuple | set | frozenset | range)
         chosen = np.zeros(self.channel.inputs, dtype=bool)
         for one in cast(Sequence[Value], value) if several else (value,):
             chosen[self._code(one)] = True
+        if not chosen.any():
+            raise _refused(Reason.BAD_PARAMETER, self.name, "at least one value", "none", "Name values, or pass None.")
         return chosen
 
     def cells(self) -> tuple[tuple[Value, ...], NDArray[np.bool_]]:

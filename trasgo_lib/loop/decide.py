@@ -148,12 +148,16 @@ def _after(plan: LoopPlan, unit: LoopUnit, rung: Epsilon, levels: _Levels) -> Co
 
 
 def _urgency(unit: LoopUnit, entry: RoundEntry, predictions: Predictions) -> tuple[bool, float]:
-    """Sort key: the largest loss in terms of its ceiling first, losses without evidence last, then release order."""
+    """Sort key: the largest loss in terms of its ceiling first, those without evidence last, then release order.
+
+    Of units without evidence the one at the lowest level goes first: else the first of the release would take the whole
+    total before another is seen at a level at which its noise hides it no more.
+    """
     following = _next_rung(unit, entry)
     at_next = next((found.loss.value for found in predictions.get(unit.name, ()) if found.level == following), None)
     loss = entry.loss if at_next is None else at_next
     if loss is None or math.isnan(loss) or unit.target is None:
-        return True, 0.0
+        return True, float(entry.level.units)
     ceiling = float(unit.target.ceiling)
     return False, -loss / ceiling if ceiling else -math.inf
 

@@ -143,7 +143,7 @@ def compile_levels(demand: UnitDemand, context: UnitContext, faults: FaultCollec
     if context.config.loop.composition == "sequential" or len(rungs) == 1:
         return Levels(rungs, tables, is_chained=False)
     coupled = _coupled(demand, rungs, faults)
-    return None if coupled is None else Levels(rungs, (coupled.digest,), is_chained=True)
+    return None if coupled is None else Levels(coupled.levels, (coupled.digest,), is_chained=True)
 
 
 def declared_rungs(first: Epsilon, has_target: bool, context: UnitContext) -> tuple[Epsilon, ...]:
@@ -192,7 +192,7 @@ def first_channel(demand: UnitDemand, levels: Levels) -> Channel:
 
 
 def _coupled(demand: UnitDemand, rungs: tuple[Epsilon, ...], faults: FaultCollector) -> Chain | None:
-    """The chain of a whole ladder, or None with its faults noted."""
+    """The chain of a ladder, cut where levels cannot be coupled any more, or None with its faults noted."""
     if not MECHANISMS[demand.mechanism].chain:
         coupled = ", ".join(sorted(name for name, known in MECHANISMS.items() if known.chain))
         faults.add(
@@ -203,8 +203,34 @@ def _coupled(demand: UnitDemand, rungs: tuple[Epsilon, ...], faults: FaultCollec
             fix="Choose one of them, give the column a fixed `epsilon`, or write `composition: sequential`.",
         )
         return None
+    found = _chain_or_faults(demand, rungs)
+    if isinstance(found, Chain):
+        return found
+    cut = _longest_coupled(demand, rungs)
+    if cut is None:
+        faults.take(found, (*demand.path, "mechanism"))
+    return cut
+
+
+def _longest_coupled(demand: UnitDemand, rungs: tuple[Epsilon, ...]) -> Chain | None:
+    """The chain of as much of a ladder, from its first rung on, as couples; None when not even two rungs do.
+
+    A level can certify by itself and not above others, since every step down adds its rounding; then the ladder ends
+    lower, as it does where a level does not certify at all.
+    """
+    best, works, fails = None, 1, len(rungs)
+    while fails - works > 1:
+        middle = (works + fails) // 2
+        found = _chain_or_faults(demand, rungs[:middle])
+        if isinstance(found, Chain):
+            best, works = found, middle
+        else:
+            fails = middle
+    return best
+
+
+def _chain_or_faults(demand: UnitDemand, rungs: tuple[Epsilon, ...]) -> Chain | ConfigError:
     try:
         return chain_of(demand.mechanism, demand.domain, rungs, demand.parameters)
     except ConfigError as error:
-        faults.take(error, (*demand.path, "mechanism"))
-        return None
+        return error

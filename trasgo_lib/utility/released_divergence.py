@@ -41,6 +41,9 @@ SPREAD_EVENLY = "the channel does not tell apart the bins of this loss"
 RARE_SCORE = 3.0
 """A share this many standard errors above 0 is told from none; below it the logarithms of JS and KL hang on it."""
 
+_SHAPES = ((1, 1.0), (2, math.log(2)), (2, math.inf))
+"""Of TVD, JS and KL: the power of the scale on which it is treated, and the most it can be."""
+
 _FEWEST_MOVED = 100.0
 """With a smaller variance of some released count its law is not normal enough, and rows are drawn one by one."""
 
@@ -219,14 +222,15 @@ def interval_of(plug_in: NDArray[np.float64], shift: NDArray[np.float64], rows: 
     # a total variation of rows moves in steps of one row; ends between two steps go to the outer one
     step = 0.5 / rows / max(float(shift[:, 0].std()), 0.5 / rows)
     return DivergenceEstimates(
-        *(_estimate(float(plug_in[at]), shift[:, at], step, power) for at, power in enumerate((1, 2, 2)))
+        *(_estimate(float(plug_in[at]), shift[:, at], step, *shape) for at, shape in enumerate(_SHAPES))
     )
 
 
-def _estimate(plug_in: float, shift: NDArray[np.float64], step: float, power: int) -> Estimate:
+def _estimate(plug_in: float, shift: NDArray[np.float64], step: float, power: int, most: float) -> Estimate:
     low, high = np.quantile(shift, [0.025, 0.975])
     deviation = float(shift.std())
     moves = float(low) - step * deviation, float(shift.mean()), float(high) + step * deviation
-    ends = [max(0.0, plug_in + move) for move in moves]
+    ends = [min(most ** (1 / power), max(0.0, plug_in + move)) for move in moves]
     scatter = deviation * (2 * ends[1] if power == 2 else 1.0)
-    return Estimate(ends[1] ** power, ends[0] ** power, ends[2] ** power, scatter)
+    low_end, value, high_end = (min(most, end**power) for end in ends)
+    return Estimate(value, low_end, high_end, scatter)

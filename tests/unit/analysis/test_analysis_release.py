@@ -163,6 +163,8 @@ def test_dates_count_in_days_and_whole_number_labels_as_themselves(quiet: object
     assert list(opened.share("size")) == [1, 2, 5, MISSING]
     assert "2017-01-02" in repr(opened.share("day"))
     assert "(missing)" in repr(opened.share("size")) and repr(MISSING) == "MISSING"
+    with pytest.raises(InputContractError, match="at least one value"):
+        opened.share("size", [])
     with pytest.raises(InputContractError, match="2017-01-01 to 2017-01-31"):
         opened.share("day", datetime.date(2018, 1, 1))
 
