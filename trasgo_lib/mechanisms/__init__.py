@@ -4,7 +4,7 @@ from trasgo_lib.mechanisms.base import ChannelFacts, TableChannel, checked_codes
 from trasgo_lib.mechanisms.chain import Certificate, Chain, Purpose, Streams, build_chain, rebuild_chain
 from trasgo_lib.mechanisms.channel import Channel, Json, Kernel, Moments
 from trasgo_lib.mechanisms.draw import chi_square, draw_codes, probe_codes, reveal_codes
-from trasgo_lib.mechanisms.margins import margin
+from trasgo_lib.mechanisms.margins import kept_share, margin
 from trasgo_lib.mechanisms.registry import MECHANISMS, Mechanism, build_channel, rebuild_channel
 
 __all__ = [
@@ -25,6 +25,7 @@ __all__ = [
     "checked_codes",
     "chi_square",
     "draw_codes",
+    "kept_share",
     "margin",
     "probe_codes",
     "rebuild_chain",

@@ -20,6 +20,7 @@ from trasgo_lib.mechanisms import Channel
 from trasgo_lib.utility.coefficients import CorrelationMethod
 from trasgo_lib.utility.loss_columns import LossColumn
 from trasgo_lib.utility.loss_rule import RELIABLE_SCORE
+from trasgo_lib.utility.released_groups import correlated_groups
 from trasgo_lib.utility.released_moments import Codes, MomentSums, SecondMoments
 from trasgo_lib.utility.released_ranks import rank_moments
 from trasgo_lib.utility.resampling import Resampling, symmetric_root
@@ -46,11 +47,14 @@ class CorrelationLossEstimates:
 
 
 def code_powers(column: LossColumn, channel: Channel) -> Powers | str:
-    """Decoders of a column's codes as numbers, the missing code left out; labels count by declared order."""
-    places = np.arange(channel.inputs, dtype=np.float64)
-    if channel.inputs > column.size:
-        places[column.size :] = np.nan
-    return powers(channel, places)
+    """Decoders of a column's codes as numbers, the missing code left out; labels count by declared order.
+
+    Args:
+        column: a unit of its own, or of a group, whose combinations then count as the column's own code.
+        channel: of its unit.
+    """
+    codes = column.own_codes(np.arange(channel.inputs, dtype=np.int32))
+    return powers(channel, np.where(codes < column.size, codes, np.nan).astype(np.float64))
 
 
 def estimate_correlation_losses(
@@ -105,7 +109,7 @@ def _second_moments(
         if isinstance(found, str):
             return f"{column.name}: {found}"
         decoders.append(found)
-    sums = MomentSums(columns, decoders, rows)
+    sums = MomentSums(columns, decoders, rows, correlated_groups(columns, channels))
     sums.take(batches)
     return sums.second_moments()
 
@@ -123,6 +127,7 @@ def _loss(moments: SecondMoments, chosen: NDArray[np.bool_], noise: NDArray[np.f
     """
     count = len(moments.pairs)
     decoded, released, follows = moments.decoded[chosen], moments.released[chosen], moments.follows[chosen]
+    offsets = np.broadcast_to(moments.offsets, chosen.shape)[chosen]
     left, right = np.array(moments.pairs)[chosen].T
     errors = np.sqrt(np.diag(moments.covariance)[:count][chosen])
     near = _near(decoded, errors)
@@ -136,7 +141,7 @@ def _loss(moments: SecondMoments, chosen: NDArray[np.bool_], noise: NDArray[np.f
     spreads = np.maximum(1.0 - noise[:, count:-1], LEAST_SPREAD)  # true variances in terms of the decoded ones
     wider = 1.0 / np.sqrt(spreads[:, left] * spreads[:, right])
     moved = near + noise[:, :count][:, chosen]
-    after = follows * moved
+    after = follows * moved + offsets
     size = _sizes(decoded * wider, errors) + np.abs(near * wider).sum(axis=1) - _sizes(moved * wider, errors)
     less = (1.0 - follows) * errors
     lost = _sizes(decoded * wider - released, less) - _sizes(moved * wider - after, less)

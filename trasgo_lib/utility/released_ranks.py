@@ -20,7 +20,8 @@ from trasgo_lib.estimation.decoding import MOST_CODES
 from trasgo_lib.estimation.shares import inverse_bias, inverse_matrix
 from trasgo_lib.mechanisms import Channel
 from trasgo_lib.utility.loss_columns import LossColumn
-from trasgo_lib.utility.released_moments import MOST_KEPT_ROWS, Codes, Floats, SecondMoments
+from trasgo_lib.utility.released_moments import MOST_KEPT_ROWS, Codes, SecondMoments
+from trasgo_lib.utility.released_noise import Floats
 
 MOST_SHARE_NOISE = 0.02
 """Largest sum of the variances of a column's inverted shares, against sums of squared shares that lie well above it."""
