@@ -15,7 +15,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from trasgo_lib.estimation import Estimate, Powers, powers
+from trasgo_lib.estimation import NORMAL_95, Estimate, Powers, powers
 from trasgo_lib.mechanisms import Channel
 from trasgo_lib.utility.coefficients import CorrelationMethod
 from trasgo_lib.utility.loss_columns import LossColumn
@@ -149,8 +149,10 @@ def _loss(moments: SecondMoments, chosen: NDArray[np.bool_], noise: NDArray[np.f
     unknown = noise[:, -1] * math.sqrt(float(((_added(near, errors) * errors / 2) ** 2).sum()))
     size, lost = size + unknown, lost + unknown
     found = 100 * lost / np.maximum(size, LEAST_SPREAD * np.abs(near).sum())  # float64[REPLICATES]
-    low, high = (max(0.0, float(end)) for end in np.quantile(found, [0.025, 0.975]))
-    return Estimate(max(0.0, float(np.median(found))), low, high, float(found.std()))
+    value, error = float(np.median(found)), float(found.std())
+    ends = np.quantile(found, [0.025, 0.975]) if not offsets.any() else value + NORMAL_95 * np.array([-error, error])
+    low, high = (max(0.0, float(end)) for end in ends)
+    return Estimate(max(0.0, value), low, high, error)
 
 
 def _to_correlations(moments: SecondMoments, chosen: NDArray[np.bool_]) -> NDArray[np.float64]:
