@@ -1,7 +1,7 @@
 """Columns of groups in estimates from released codes: alone through the margin of their column, together as a group.
 
-What follows from one column alone comes from its margin, which is exactly what happened to the column. What follows from
-two columns of one group is decoded through the channel of the group, whose noise they share.
+What follows from one column alone comes from its margin, which is exactly what happened to the column. What follows
+from two columns of one group is decoded through the channel of the group, whose noise they share.
 """
 
 from __future__ import annotations

@@ -2,8 +2,8 @@
 
 Every row is read once. Sums of products of decoders give the decoded covariance of each pair and the decoded variance
 of each column; the same sums over plain codes give the released ones. Products of decoders are right for columns of
-different units; those of one group are decoded together, from the counts of its combinations. What the noise does to the
-decoded ones, jointly, comes from an evenly spaced part of the rows (``released_noise``).
+different units; those of one group are decoded together, from the counts of its combinations. What the noise does to
+the decoded ones, jointly, comes from an evenly spaced part of the rows (``released_noise``).
 
 Decoders of binned channels take values to be spread evenly within their bin, which no released code confirms: a file
 of a few rough columns had a loss of 24 % where they said 3. Beyond ``MOST_WITHIN`` there is no estimate.
@@ -122,7 +122,9 @@ class MomentSums:
         for left, right in pairs:
             group = next((at for at, group in enumerate(self._groups) if {left, right} <= {*group.columns}), None)
             theirs = PairMoments.of(self._block(6 * left + 3, 6 * right + 3))
-            ours = PairMoments.of(self._block(6 * left, 6 * right) if group is None else self._joint(left, right, group))
+            ours = PairMoments.of(
+                self._block(6 * left, 6 * right) if group is None else self._joint(left, right, group)
+            )
             if ours is None or theirs is None or ours.correlation is None or theirs.correlation is None:
                 return f"{self._columns[left].name} with {self._columns[right].name}: {HIDDEN}"
             scale = math.sqrt(ours.squares[0] * ours.squares[1] / (theirs.squares[0] * theirs.squares[1]))

@@ -1,10 +1,10 @@
 """What the noise does, jointly, to decoded covariances of pairs and decoded variances of columns.
 
 Given the private row, noise of different units is independent, so only quantities that share a unit vary together: with
-D a decoder, the covariance of D[f] and D[g] is what D[f] D[g] exceeds D[f g] by, on average over released rows. A column
-that is a unit of its own decodes f g by its higher powers. A group is randomised response over its combinations: a share
-``kept`` of the rows is kept, the others are drawn afresh, so D[f] = (f - (1 - kept) mean f) / kept for any function of
-several of its columns, and products of any two functions follow from their plain values and one table of means.
+D a decoder, the covariance of D[f] and D[g] is what D[f] D[g] exceeds D[f g] by, on average over released rows. A
+column that is a unit of its own decodes f g by its higher powers. A group is randomised response over its combinations:
+a share ``kept`` of the rows is kept, the others are drawn afresh, so D[f] = (f - (1 - kept) mean f) / kept for any
+function of several of its columns, and products of two functions follow from plain values and one table of means.
 """
 
 from __future__ import annotations

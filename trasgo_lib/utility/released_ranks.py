@@ -3,8 +3,8 @@
 Both are smooth functions of the joint shares, which the inverses of the two channels give without bias. The influence
 of a row is then a table over released codes, and the noise of a coefficient is the part of its variance that the
 private codes do not explain. Where an inverse is biased, or its shares are so noisy that sums of their powers mean
-nothing, there is no estimate: clamped noise over many codes is such a case, at every level people use. Two columns of one
-group have a joint inverse: over the pairs of their places the group's channel is randomised response as well.
+nothing, there is no estimate: clamped noise over many codes is such a case, at every level people use. Two columns of
+one group have a joint inverse: over the pairs of their places the group's channel is randomised response as well.
 """
 
 from __future__ import annotations

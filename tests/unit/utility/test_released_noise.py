@@ -103,9 +103,7 @@ def test_decoders_are_unbiased_and_their_noise_covariance_is_the_true_one(privat
     assert decoded @ chance == pytest.approx(truth, abs=1e-12)
     exact = (decoded * chance) @ decoded.T - np.outer(truth, truth)
     # linear in the rows but for products of two decoders of one row, so one row at a time
-    found = sum(
-        share * noise_of(codes[:, [place]], weights, alone) for place, share in enumerate(chance) if share > 0
-    )
+    found = sum(share * noise_of(codes[:, [place]], weights, alone) for place, share in enumerate(chance) if share > 0)
     assert found == pytest.approx(exact, abs=1e-10)
     # pairs with two columns of one group do vary together, which separate columns would deny
     first, second = PAIRS.index((0, 4)), PAIRS.index((1, 4))
@@ -124,7 +122,7 @@ def test_rows_are_averaged_whatever_their_order_and_chunks(monkeypatch):
 
 
 def test_a_group_that_is_taken_for_separate_columns_is_found():
-    """Negative control: with a and b of one group, those of (a, c) and (b, c) come out wrong where a b is decoded apart."""
+    """Negative control: (a, c) and (b, c) with a and b of one group, decoded apart."""
     private = (5, 3, 1)
     weights, alone = polynomials(2)
     codes, chance = everything(), chances(private)
