@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from itertools import zip_longest
 from typing import Any
 
@@ -17,7 +17,11 @@ from trasgo_lib.noise import Keystream
 from trasgo_lib.utility.coefficients import correlation_method
 from trasgo_lib.utility.histogram import Histogram
 from trasgo_lib.utility.loss_columns import LossColumn
-from trasgo_lib.utility.released_correlation import CorrelationLossEstimates, estimate_correlation_losses
+from trasgo_lib.utility.released_correlation import (
+    CorrelationBasis,
+    CorrelationLossEstimates,
+    estimate_correlation_losses,
+)
 from trasgo_lib.utility.released_divergence import DivergenceEstimates, estimate_divergences
 from trasgo_lib.utility.released_groups import on_its_own
 from trasgo_lib.utility.resampling import Resampling
@@ -66,11 +70,13 @@ class LossEstimates:
         method: name of the correlation.
         columns: in release order.
         correlation_loss: percent, over all pairs.
+        basis: what correlation losses at other rungs of a group follow from; None without a group or an estimate.
     """
 
     method: str
     columns: tuple[ColumnLossEstimates, ...]
     correlation_loss: Estimate
+    basis: CorrelationBasis | None = field(default=None, repr=False, compare=False)
 
     def column(self, name: str) -> ColumnLossEstimates:
         """The losses of one column.
@@ -96,12 +102,25 @@ class LossEstimates:
         found = [column.value(loss) for column in self.columns if column.unit == unit]
         if not found:
             raise KeyError(unit)
-        unknown = [estimate for estimate in found if estimate.high is None]
-        return unknown[0] if unknown else max(found, key=lambda estimate: estimate.high or 0.0)
+        return worst(found)
 
     def to_json(self) -> dict[str, Any]:
         """Strict JSON: every number is finite or null."""
-        return {**asdict(self), "columns": [asdict(column) for column in self.columns]}
+        return {
+            "method": self.method,
+            "columns": [asdict(column) for column in self.columns],
+            "correlation_loss": asdict(self.correlation_loss),
+        }
+
+
+def worst(estimates: Sequence[Estimate]) -> Estimate:
+    """The worst of some losses, by its upper end; one without value is worse than any.
+
+    Args:
+        estimates: at least one.
+    """
+    unknown = [estimate for estimate in estimates if estimate.high is None]
+    return unknown[0] if unknown else max(estimates, key=lambda estimate: estimate.high or 0.0)
 
 
 def estimate_losses(
@@ -145,6 +164,7 @@ def estimate_losses(
             for at, column in enumerate(columns)
         ),
         losses.overall,
+        losses.basis,
     )
 
 

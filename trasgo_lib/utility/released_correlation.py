@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -40,10 +40,59 @@ LEAST_SPREAD = 0.1
 
 @dataclass(frozen=True, slots=True)
 class CorrelationLossEstimates:
-    """Estimated correlation losses in percent: over all pairs, and by column over the pairs that contain it."""
+    """Estimated correlation losses in percent: over all pairs, and by column over the pairs that contain it.
+
+    Args:
+        overall: over all pairs.
+        columns: by column.
+        basis: what they come from, where a table has groups; None without a group, or without estimates.
+    """
 
     overall: Estimate
     columns: Mapping[str, Estimate]
+    basis: CorrelationBasis | None = field(default=None, repr=False)
+
+
+@dataclass(frozen=True, slots=True)
+class CorrelationBasis:
+    """What correlation losses are estimated from; as public as the release.
+
+    Args:
+        names: of the correlated columns.
+        moments: correlations of every pair.
+        noise: float64[REPLICATES, pairs + columns + 1], the last for what is not known of sizes near 0.
+        bar: the mean size below which correlations are no stronger than those of unrelated columns.
+    """
+
+    names: tuple[str, ...]
+    moments: SecondMoments = field(repr=False)
+    noise: NDArray[np.float64] = field(repr=False)
+    bar: float
+
+    def losses(self) -> CorrelationLossEstimates:
+        """The losses, of every column and overall."""
+        pairs = self.moments.pairs
+        everything = np.ones(len(pairs), dtype=np.bool_)
+        return CorrelationLossEstimates(
+            _loss(self.moments, everything, self.noise, self.bar),
+            {
+                name: _loss(self.moments, np.array([at in pair for pair in pairs]), self.noise, self.bar)
+                for at, name in enumerate(self.names)
+            },
+            self if self.moments.outlooks else None,
+        )
+
+    def at(self, unit: str, kept: float) -> CorrelationLossEstimates:
+        """The losses expected at another rung of a group, the other units staying as they are.
+
+        Args:
+            unit: name of the group.
+            kept: share of the rows whose combination the group's channel keeps there.
+        """
+        moments = self.moments.at(unit, kept)
+        if moments is None:
+            return _nothing(self.names, "released correlations at other rungs are not known")
+        return replace(self, moments=moments).losses()
 
 
 def code_powers(column: LossColumn, channel: Channel) -> Powers | str:
@@ -89,15 +138,9 @@ def estimate_correlation_losses(
         return _nothing(names, moments)
     root = symmetric_root(moments.covariance)
     numbers = resampling.normals(root.shape[1] + 1)
-    # float64[REPLICATES, pairs + columns + 1], the last for what is not known of sizes near 0
     noise = np.hstack([numbers[:, :-1] @ root.T, numbers[:, -1:]])
     bar = min(1.0, RELIABLE_SCORE * method.standard_error(max(4, rows)))
-    pairs = moments.pairs
-    everything = np.ones(len(pairs), dtype=np.bool_)
-    return CorrelationLossEstimates(
-        _loss(moments, everything, noise, bar),
-        {name: _loss(moments, np.array([at in pair for pair in pairs]), noise, bar) for at, name in enumerate(names)},
-    )
+    return CorrelationBasis(tuple(names), moments, noise, bar).losses()
 
 
 def _second_moments(

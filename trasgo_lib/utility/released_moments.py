@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import combinations
 
 import numpy as np
@@ -24,6 +24,7 @@ from trasgo_lib.estimation.pairs import LEAST_SPREAD_SCORE, PairMoments
 from trasgo_lib.utility.loss_columns import LossColumn
 from trasgo_lib.utility.released_groups import CorrelatedGroup
 from trasgo_lib.utility.released_noise import Floats, Pair, noise_covariance
+from trasgo_lib.utility.released_outlook import GroupOutlook
 
 MOST_KEPT_ROWS = 2**16
 """Rows looked at for the noise covariance: so many fix a standard error to about 1 %, and memory stays bounded."""
@@ -53,6 +54,7 @@ class SecondMoments:
             decoded deviations, then of the decoded variances in terms of themselves.
         offsets: float64[pairs], what a released correlation has beside its share of the decoded one; noise of a group
             leaves some of the margins' own, other noise nothing.
+        outlooks: by group, the released correlations at its other rungs; none for rank correlations.
     """
 
     pairs: tuple[Pair, ...]
@@ -61,6 +63,28 @@ class SecondMoments:
     follows: Floats = field(repr=False)
     covariance: Floats = field(repr=False)
     offsets: Floats | float = field(default=0.0, repr=False)
+    outlooks: Mapping[str, GroupOutlook] = field(default_factory=dict, repr=False)
+
+    def at(self, unit: str, kept: float) -> SecondMoments | None:
+        """The same at another rung of a group; what is decoded, and its noise, stay those of the rung looked at.
+
+        Args:
+            unit: name of the group.
+            kept: share of the rows whose combination is kept there.
+
+        Returns:
+            None where nothing is known of that rung.
+        """
+        outlook = self.outlooks.get(unit)
+        found = None if outlook is None else outlook.at(kept)
+        if outlook is None or found is None:
+            return None
+        released, follows = self.released.copy(), self.follows.copy()
+        offsets = np.broadcast_to(self.offsets, released.shape).copy()
+        released[outlook.pairs] = found[0]
+        follows[outlook.pairs] = np.minimum(1.0, follows[outlook.pairs] * found[1])
+        offsets = np.where(offsets == 0.0, 0.0, released - follows * self.decoded)
+        return replace(self, released=released, follows=follows, offsets=offsets)
 
 
 class MomentSums:
@@ -149,8 +173,9 @@ class MomentSums:
         covariance /= self._rows
         place = np.arange(len(pairs), len(covariance))
         covariance[place, place] += (np.array(within) / 2) ** 2
-        moved = np.array(follows)
-        return SecondMoments(pairs, np.array(released), np.array(decoded), moved, covariance, np.array(offsets))
+        outlooks = {group.unit: self._outlook(group, pairs) for group in self._groups}
+        found = np.array([released, decoded, follows])
+        return SecondMoments(pairs, found[0], found[1], found[2], covariance, np.array(offsets), outlooks)
 
     def _block(self, left: int, right: int) -> Floats:
         """Means of products of three powers of either side; 6 per column, decoded then plain ones."""
@@ -162,6 +187,24 @@ class MomentSums:
         products = self._groups[group].products(self._decoders[left], self._decoders[right])
         found: Floats = (products @ shares).reshape(3, 3)
         return found
+
+    def _outlook(self, group: CorrelatedGroup, pairs: Sequence[Pair]) -> GroupOutlook:
+        chosen, seen, fresh = [], [], []
+        for place, pair in enumerate(pairs):
+            inside = [at in group.columns for at in pair]
+            if not any(inside):
+                continue
+            ours, theirs = (self._tables[at][3:] for at in pair)
+            if all(inside):
+                afresh = ours @ theirs.T / ours.shape[1]
+            else:
+                means = [self._totals[6 * at + 3 : 6 * at + 6] / self._rows for at in pair]
+                means[inside.index(True)] = (ours if inside[0] else theirs).mean(axis=1)
+                afresh = np.outer(*means)
+            chosen.append(place)
+            seen.append(self._block(6 * pair[0] + 3, 6 * pair[1] + 3))
+            fresh.append(afresh)
+        return GroupOutlook(group.kept, np.array(chosen), np.array(seen), np.array(fresh))
 
     def _spread(self, at: int) -> _Spread:
         present, total, squares = (float(mean) for mean in self._totals[6 * at : 6 * at + 3] / self._rows)
