@@ -182,6 +182,5 @@ def test_estimated_correlation_losses_of_a_group_stand_beside_the_truth(correlat
         slack = 1.5 * (estimate["high"] - estimate["low"])
         assert estimate["low"] - slack <= column["correlation_loss"] <= estimate["high"] + slack
     report = (correlated.restricted / "report.md").read_text(encoding="utf-8")
-    assert all(
-        re.search(rf"\| {name} \| correlation.{{0,2}}loss \| [\d.]+ \| [\d.]+ to [\d.]+ \|", report) for name in GROUP
-    )
+    row = r"\| {} \| correlation.{{0,2}}loss \| [\d.]+ \| [\d.]+ to [\d.]+ \| [\d.]+ \|"
+    assert all(re.search(row.format(name), report) for name in GROUP)
