@@ -22,7 +22,7 @@ from tasks.workspace import ESTIMATES, LOSSES, Workspace
 from trasgo_lib.data import PrivateCodes, PrivateTable, ReleasedCodes, read_batches
 from trasgo_lib.errors import StoreError
 from trasgo_lib.estimation import Estimate
-from trasgo_lib.loop import Knowledge, PredictedLoss, Predictions, RoundEntry, predict_losses
+from trasgo_lib.loop import Knowledge, PredictedLoss, Predictions, RoundEntry, predict_group_losses, predict_losses
 from trasgo_lib.noise import Keystream
 from trasgo_lib.utility import LossEstimates, LossValue, Measurement, estimate_losses, loss_columns, measure
 
@@ -160,20 +160,33 @@ def _predicted(
     """Losses expected at the rungs above the one that was looked at."""
     plan = session.plan
     unit = plan.unit(entry.unit)
-    column = next(column for column in loss_columns(plan) if column.unit == entry.unit)
-    if unit.target is None or not column.is_correlated or column.group is not None:
+    columns = [column for column in loss_columns(plan) if column.unit == entry.unit]
+    if unit.target is None or not all(column.is_correlated for column in columns):
         return ()
     channel = unit.channel(entry.level)
     counts = np.zeros(channel.outputs, dtype=np.int64)
     for batch in read_batches(codes, session.digest_key()):
         counts += np.bincount(batch, minlength=channel.outputs)
+    rungs = {rung: unit.channel(rung) for rung in unit.rungs if rung > entry.level}
+    label = plan.dataset, plan.version, "predict", unit.name, entry.level.text
+    if unit.parts:
+        return predict_group_losses(
+            Knowledge(counts, channel),
+            rungs,
+            columns,
+            loss=unit.target.loss,
+            rows=rows,
+            streams=[Keystream(_PUBLIC_ROOT, *label, column.name) for column in columns],
+            basis=estimates.basis,
+        )
+    (column,) = columns
     return predict_losses(
         Knowledge(counts, channel),
-        {rung: unit.channel(rung) for rung in unit.rungs if rung > entry.level},
+        rungs,
         column.bins_of(channel.outputs),
         loss=unit.target.loss,
         rows=rows,
-        stream=Keystream(_PUBLIC_ROOT, plan.dataset, plan.version, "predict", unit.name, entry.level.text),
+        stream=Keystream(_PUBLIC_ROOT, *label),
         found=estimates.of_unit(unit.name, "correlation_loss"),
         size=column.size,
     )

@@ -3,6 +3,7 @@
 from trasgo_lib.loop.decide import first_step, next_step
 from trasgo_lib.loop.history import History, LossSource, RoundEntry, is_met
 from trasgo_lib.loop.predict import Knowledge, predict_losses
+from trasgo_lib.loop.predict_groups import predict_group_losses
 from trasgo_lib.loop.predictions import PredictedLoss, Predictions
 from trasgo_lib.loop.steps import Continue, Shortfall, Stop, StopReason
 from trasgo_lib.loop.view import LoopPlan, LoopTarget, LoopUnit, cost_of, spent_on, total_of
@@ -25,6 +26,7 @@ __all__ = [
     "first_step",
     "is_met",
     "next_step",
+    "predict_group_losses",
     "predict_losses",
     "spent_on",
     "total_of",

@@ -4,7 +4,7 @@ from trasgo_lib.mechanisms.base import ChannelFacts, TableChannel, checked_codes
 from trasgo_lib.mechanisms.chain import Certificate, Chain, Purpose, Streams, build_chain, rebuild_chain
 from trasgo_lib.mechanisms.channel import Channel, Json, Kernel, Moments
 from trasgo_lib.mechanisms.draw import chi_square, draw_codes, probe_codes, reveal_codes
-from trasgo_lib.mechanisms.margins import margin
+from trasgo_lib.mechanisms.margins import kept_share, margin
 from trasgo_lib.mechanisms.registry import MECHANISMS, Mechanism, build_channel, rebuild_channel
 from trasgo_lib.mechanisms.selection import Candidate, Prospect, Question, choose_mechanism, compare
 
@@ -31,6 +31,7 @@ __all__ = [
     "choose_mechanism",
     "compare",
     "draw_codes",
+    "kept_share",
     "margin",
     "probe_codes",
     "rebuild_chain",
