@@ -11,7 +11,6 @@ from trasgo_lib.config import GroupSpec, LoadedConfig, ReleaseConfig, in_file_or
 from trasgo_lib.errors import ConfigError, Fault
 from trasgo_lib.plan.compile_prior import compile_prior
 from trasgo_lib.plan.digest import plan_digest
-from trasgo_lib.plan.estimable import check_estimable
 from trasgo_lib.plan.faults import FaultCollector
 from trasgo_lib.plan.groups import asked_units, check_groups, check_mechanisms, compile_group
 from trasgo_lib.plan.levels import UnitContext
@@ -72,7 +71,6 @@ def compile_plan(loaded: LoadedConfig) -> ReleasePlan:
     units = _units(config, known, faults)
     check_estimates(config, units, faults)
     check_delta_total(config, units, faults)
-    check_estimable(config, units, faults)
     faults.raise_all()
     return _assemble(loaded, units, known.prior)
 

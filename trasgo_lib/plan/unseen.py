@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from trasgo_lib.config import KeyPath, ReleaseConfig
-from trasgo_lib.data import EqualBins
+from trasgo_lib.data import EqualBins, ProductDomain
 from trasgo_lib.errors import Reason
 from trasgo_lib.mechanisms.expected_loss import CORRELATION_LOSS, MOST_WITHIN, least_within_bins
 from trasgo_lib.plan.faults import FaultCollector
@@ -70,25 +70,35 @@ def _check_own(unit: UnitPlan, path: KeyPath, faults: FaultCollector) -> None:
             came=unit.target.loss,
             fix=f"Remove the target; the level of a point is fixed. {_ORIGINAL[3:].capitalize()}.",
         )
-    elif unit.target.loss != CORRELATION_LOSS and not unit.parts and _codes(unit) > MOST_ESTIMATED_CODES:
-        faults.add(
-            Reason.BAD_PARAMETER,
-            place,
-            required=f"at most {MOST_ESTIMATED_CODES} codes: divergences of more are not estimated from released codes",
-            came=f"{_codes(unit)}",
-            fix=f"Use a coarser step or a hierarchy, {_ORIGINAL}.",
-        )
+        return
+    if unit.target.loss == CORRELATION_LOSS:
+        return
+    for name, codes in _codes(unit).items():
+        if codes > MOST_ESTIMATED_CODES:
+            faults.add(
+                Reason.BAD_PARAMETER,
+                place,
+                required=f"at most {MOST_ESTIMATED_CODES} codes: divergences of more are not estimated from released"
+                f" codes",
+                came=f"{codes} of {name}",
+                fix=f"Use a coarser step or a hierarchy, {_ORIGINAL}.",
+            )
 
 
-def _codes(unit: UnitPlan) -> int:
-    return unit.domain.size + (unit.missing == "code")
+def _codes(unit: UnitPlan) -> dict[str, int]:
+    """Codes of each column of a unit, the missing one included."""
+    return {part.name: part.domain.size + (part.missing == "code") for part in unit.parts or (unit,)}
+
+
+def _places(unit: UnitPlan) -> dict[str, int]:
+    """What ranks tell apart: the bins of a column of a group, else its codes."""
+    if isinstance(unit.domain, ProductDomain):
+        return {part.name: unit.domain.places(part.name) for part in unit.domain.parts}
+    return _codes(unit)
 
 
 def _hidden_by(unit: UnitPlan, way: str) -> tuple[str, str, str, str] | None:
     """Why one unit hides every correlation: key, what is required, what came, what to do."""
-    if unit.parts:
-        required, fix = "no group", "Noise its columns one by one"
-        return "columns", required, f"group {unit.name}", fix
     if unit.type not in ("number", "date"):
         return None
     bins, size = dict(unit.parameters).get("bins"), unit.domain.size
@@ -108,7 +118,7 @@ def _least_within(size: int, bins: int) -> float:
 
 
 def _check_cells(units: Sequence[UnitPlan], path: KeyPath, faults: FaultCollector) -> None:
-    sizes = sorted((_codes(unit), unit.name) for unit in units if unit.type != "point" and not unit.parts)
+    sizes = sorted((places, name) for unit in units if unit.type != "point" for name, places in _places(unit).items())
     if len(sizes) < 2:
         return
     (second, other), (first, name) = sizes[-2:]

@@ -6,10 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from trasgo_lib import estimation, utility
 from trasgo_lib.config import load_config
 from trasgo_lib.errors import ConfigError, Fault, Reason
-from trasgo_lib.plan import ReleasePlan, compile_plan, estimable
+from trasgo_lib.plan import ReleasePlan, compile_plan
 
 HEAD = """\
 format: 1
@@ -47,22 +46,10 @@ CASES = {
         "pearson",
     ),
     "too many in one column of a group": ([CODE, number(4096, "")], group(TVD), "groups[g].target.tvd", "pearson"),
-    "correlations of a group": (
-        [CODE, number(9, "")],
-        group(CORRELATION),
-        "groups[g].target.correlation_loss",
-        "pearson",
-    ),
-    "correlations beside a group": (
-        [CODE, number(9, ""), f"{SEX}, {CORRELATION}}}"],
-        group('epsilon: "1"'),
-        "columns[sex].target.correlation_loss",
-        "pearson",
-    ),
     "ranks of bins": (
         [number(9, f"mechanism: binned_randomized_response, noise_bins: 5, {CORRELATION}"), f"{SEX}}}"],
         "",
-        "columns[n].target.correlation_loss",
+        "columns[n].mechanism",
         "spearman",
     ),
     "ranks of too many codes": (
@@ -112,12 +99,6 @@ def test_losses_on_the_raw_file_take_them_all(tmp_path: Path, name: str) -> None
 )
 def test_what_can_be_estimated_compiles(tmp_path: Path, columns: list[str], correlation: str) -> None:
     assert compiled(tmp_path, columns, "", "released", correlation).units
-
-
-def test_the_limits_are_those_of_the_estimates() -> None:
-    """``plan`` lies below the rooms that estimate, so it holds numbers of its own."""
-    assert estimable.MOST_CODES == estimation.decoding.MOST_CODES
-    assert estimable.MOST_CELLS == utility.released_ranks.MOST_CELLS
 
 
 def test_a_ladder_ends_where_its_levels_cannot_be_coupled_any_more(tmp_path: Path) -> None:
