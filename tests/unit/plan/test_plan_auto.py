@@ -265,3 +265,9 @@ def test_a_group_hides_correlations(tmp_path: Path) -> None:
 
 def test_limits_are_those_of_the_rooms_above() -> None:
     assert (unseen.MOST_ESTIMATED_CODES, unseen.MOST_CELLS) == (MOST_CODES, released_ranks.MOST_CELLS)
+
+
+def test_a_target_is_not_held_against_a_stand_in(tmp_path: Path) -> None:
+    column = with_target(REGION, '{tvd: "0.00000001"}')
+    fault = only_fault(tmp_path, [column, SEX], head=HEAD.replace('epsilon_total: "TOTAL"', "epsilon_total: 8.5"))
+    assert fault.where == "privacy.epsilon_total"
