@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import cached_property, lru_cache, partial
+from functools import cache, cached_property, partial
 from typing import Literal
 
 import numpy as np
@@ -29,7 +29,7 @@ from trasgo_lib.loop import (
 from trasgo_lib.mechanisms import Chain, Channel, build_chain, build_channel
 from trasgo_lib.noise import Keystream
 from trasgo_lib.plan import Target
-from trasgo_lib.utility import Losses, LossColumn, LossEstimates, Measurement, estimate_losses, measure
+from trasgo_lib.utility import LossColumn, Losses, LossEstimates, Measurement, estimate_losses, measure
 
 Codes = NDArray[np.int32]
 Released = dict[str, Codes]
@@ -67,7 +67,7 @@ class Unit:
         return _fresh(self.mechanism, self.domain, level, tuple(sorted(self.parameters.items())))
 
 
-@lru_cache(maxsize=None)
+@cache
 def _fresh(mechanism: str, domain: Domain, level: Epsilon, parameters: tuple[tuple[str, object], ...]) -> Channel:
     return build_channel(mechanism, domain, level.text, **dict(parameters))
 

@@ -13,6 +13,7 @@ codes alone and pays the highest level it looked at; the others look at the exac
 from __future__ import annotations
 
 import argparse
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -31,6 +32,10 @@ LADDER = tuple(Epsilon.floor(Epsilon.parse("0.25").fraction * 5**k / 4**k) for k
 
 DOUBLING = tuple(Epsilon.parse("0.25").times(2**k) for k in range(7))
 
+WIDTH_SUITS = 6.0
+"""Level for which the width of the staircase is declared, as one that may meet 40 %; a chain keeps one width."""
+
+IN_BINS, IN_STEPS = "binned_randomized_response", "staircase"
 LABEL_TARGET = Target("tvd", "0.05")
 
 
@@ -55,9 +60,11 @@ class Case:
         return [self._number(column) if column.is_number else _label(column) for column in columns.values()]
 
     def _number(self, column: Column) -> Unit:
-        bins = self.bins.get(column.name)
-        measured = LossColumn(column.name, column.name, "number", column.domain.size, bins or 20)
-        parameters = {} if bins is None else {"bins": bins}
+        bins, size = self.bins.get(column.name), column.domain.size
+        measured = LossColumn(column.name, column.name, "number", size, bins or min(20, size))
+        parameters: dict[str, int] = {} if bins is None else {"bins": bins}
+        if self.numbers == IN_STEPS:
+            parameters["width"] = max(1, round((size - 1) / (1 + math.exp(WIDTH_SUITS / 2))))
         return Unit(measured, column.domain, column.codes, self.numbers, LADDER, self.target, parameters)
 
 
@@ -67,7 +74,6 @@ def _label(column: Column) -> Unit:
     return Unit(measured, column.domain, column.codes, mechanism, LADDER, LABEL_TARGET)
 
 
-IN_BINS, IN_STEPS = "binned_randomized_response", "staircase"
 CASES = {
     "cps1988, numbers in bins": Case(
         "cps1988", IN_BINS, Target("tvd", "0.05"), {"wage": 4, "education": 3, "experience": 4}
@@ -154,7 +160,16 @@ def main() -> None:
 
 
 def _text(keys: int, rows: list[list[object]], totals: list[list[object]]) -> list[str]:
-    head = ["case", "key", "loop", "same ladder, fresh", "doubling ladder, fresh", "oracle", "met by exact loss", "rounds"]
+    head = [
+        "case",
+        "key",
+        "loop",
+        "same ladder, fresh",
+        "doubling ladder, fresh",
+        "oracle",
+        "met by exact loss",
+        "rounds",
+    ]
     return [
         machine(),
         f"{keys} keys, ladder 0.25 x 1.25^k. Sum over all noised columns of epsilon; the arms but the loop look at exact",
