@@ -172,9 +172,9 @@ def _text(keys: int, rows: list[list[object]], totals: list[list[object]]) -> li
     ]
     return [
         machine(),
-        f"{keys} keys, ladder 0.25 x 1.25^k. Sum over all noised columns of epsilon; the arms but the loop look at exact",
-        "losses free of charge. Labels: TVD of 0.05. Numbers: TVD of 0.05 over the bins of their noise, or 40 % of",
-        "correlation loss under staircase noise. Met: by loop / same ladder / doubling ladder.",
+        f"{keys} keys, ladder 0.25 x 1.25^k. Sum over all noised columns of epsilon; all arms but the loop look at",
+        "exact losses free of charge. Labels: TVD of 0.05. Numbers: TVD of 0.05 over the bins of their noise, or 40 %",
+        "of correlation loss under staircase noise. Met: by loop / same ladder / doubling ladder.",
         "",
         *table(head, [*rows, *totals]),
     ]
