@@ -133,7 +133,7 @@ def covered_loop(plan: Plan, key: int) -> Outcome:
             released[name] = reveal(units[name], level, key)
             levels[name], attempts[name] = level, attempts.get(name, 0) + 1
         estimates = estimate(plan, released, levels)
-        history = history.append(_judged(unit, levels, attempts, estimates) for unit in plan.units)
+        history = history.append(judged(unit, levels, attempts, estimates) for unit in plan.units)
         step = next_step(plan, history, predict(plan, released, history, estimates))
     return _outcome(plan, history, released, levels, exact_losses(plan, released))
 
@@ -151,7 +151,7 @@ def paid_loop(plan: Plan, key: int) -> Outcome:
             released[name] = fresh_draw(units[name], level, key)
             levels[name], attempts[name] = level, attempts.get(name, 0) + 1
         found = exact_losses(plan, released, attempts, found)
-        history = history.append(_judged(unit, levels, attempts, found.losses) for unit in plan.units)
+        history = history.append(judged(unit, levels, attempts, found.losses) for unit in plan.units)
         step = next_step(plan, history)
     return _outcome(plan, history, released, levels, exact_losses(plan, released))
 
@@ -200,7 +200,7 @@ def exact_losses(
 
 def reveal(unit: Unit, level: Epsilon, key: int) -> Codes:
     """One level of a unit's chain; the same key gives the same coupled levels."""
-    return unit.chain.sample(unit.codes, partial(_stream, key, unit.name), level)
+    return unit.chain.sample(unit.codes, partial(stream, key, unit.name), level)
 
 
 def estimate(plan: Plan, released: Released, levels: Mapping[str, Epsilon]) -> LossEstimates:
@@ -219,17 +219,21 @@ def predict(plan: Plan, released: Released, history: History, estimates: LossEst
     """What the loop expects of the rungs above, for every unit that misses its target."""
     latest = history.latest
     return {
-        unit.name: _predicted(unit, latest[unit.name].level, released[unit.name], plan.rows, estimates)
+        unit.name: predicted(unit, latest[unit.name].level, _counts(unit, released[unit.name]), plan.rows, estimates)
         for unit in plan.units
         if not latest[unit.name].met
     }
 
 
-def _predicted(
-    unit: Unit, level: Epsilon, codes: Codes, rows: int, estimates: LossEstimates
+def _counts(unit: Unit, codes: Codes) -> NDArray[np.int64]:
+    return np.bincount(codes, minlength=unit.domain.size).astype(np.int64)
+
+
+def predicted(
+    unit: Unit, level: Epsilon, counts: NDArray[np.int64], rows: int, estimates: LossEstimates
 ) -> tuple[PredictedLoss, ...]:
+    """What the loop expects of a unit's rungs above a level, as ``tasks.measure`` has it."""
     channel = unit.chain.channel(level)
-    counts = np.bincount(codes, minlength=channel.outputs).astype(np.int64)
     return predict_losses(
         Knowledge(counts, channel),
         {rung: unit.chain.channel(rung) for rung in unit.rungs if rung > level},
@@ -242,9 +246,10 @@ def _predicted(
     )
 
 
-def _judged(
+def judged(
     unit: Unit, levels: Mapping[str, Epsilon], attempts: Mapping[str, int], losses: Losses | LossEstimates
 ) -> RoundEntry:
+    """The entry of a unit for a round, as ``tasks.measure`` has it."""
     level, attempt = levels[unit.name], attempts[unit.name]
     if unit.target is None:
         return RoundEntry.judged(unit.name, level, attempt, None, None)
@@ -272,7 +277,8 @@ def _is_met(exact: Measurement, unit: Unit) -> bool:
     return unit.target is None or is_met(exact.losses.of_unit(unit.name, unit.target.loss).value, unit.target)
 
 
-def _stream(key: int, name: str, purpose: str, level: Epsilon) -> Keystream:
+def stream(key: int, name: str, purpose: str, level: Epsilon) -> Keystream:
+    """The words of one step of a unit's chain."""
     return Keystream(root(key), name, purpose, level.text)
 
 
