@@ -64,10 +64,13 @@ def next_step(plan: LoopPlan, history: History, predictions: Predictions | None 
         names = ", ".join(unit.name for unit in hopeless)
         return _stop(plan, "unmet", unmet, latest, levels, f"not raised, since no level can meet the target of {names}")
     expected = predictions or {}
+    order = _order(unmet, latest, expected)
+    is_shared = sum(_is_correlation(unit) for unit in unmet) > 1
     climbing = [
         (unit, rungs)
-        for unit in sorted(unmet, key=lambda unit: _urgency(unit, latest[unit.name], expected))
-        if latest[unit.name].is_mendable and (rungs := _wanted(unit, latest[unit.name], expected))
+        for unit in order
+        if latest[unit.name].is_mendable
+        and (rungs := _wanted(unit, latest[unit.name], {} if is_shared and _is_correlation(unit) else expected))
     ]
     for unit, rungs in climbing:
         for rung in rungs:
@@ -127,6 +130,14 @@ def _next_rung(unit: LoopUnit, entry: RoundEntry) -> Epsilon | None:
     return next((rung for rung in unit.rungs if rung > entry.level), None)
 
 
+def _is_correlation(unit: LoopUnit) -> bool:
+    """Whether the target is a correlation loss. Such losses fall when any of their columns climbs.
+
+    So while several miss their targets none of them jumps: the prediction takes the others to stay where they are.
+    """
+    return unit.target is not None and unit.target.loss == "correlation_loss"
+
+
 def _wanted(unit: LoopUnit, entry: RoundEntry, predictions: Predictions) -> tuple[Epsilon, ...]:
     """Rungs to try, the best first: the lowest one predicted to meet the target, then the next one."""
     above = [rung for rung in unit.rungs if rung > entry.level]
@@ -145,6 +156,19 @@ def _after(plan: LoopPlan, unit: LoopUnit, rung: Epsilon, levels: _Levels) -> Co
     except AmountError:  # the delta of many rows grows with e**epsilon, past what an amount can hold
         return None
     return after if after.fits(total_of(plan)) else None
+
+
+def _order(unmet: Sequence[LoopUnit], latest: Mapping[str, RoundEntry], predictions: Predictions) -> list[LoopUnit]:
+    """Units in the order in which they may climb.
+
+    While noise hides the correlation loss of one unit, all units that miss theirs climb together, from the lowest
+    level up: the loss that is seen first would send its unit far above the others, which are what it lacks.
+    """
+    keys = {unit.name: _urgency(unit, latest[unit.name], predictions) for unit in unmet}
+    if any(_is_correlation(unit) and keys[unit.name][0] for unit in unmet):
+        together = {unit.name: (True, float(latest[unit.name].level.units)) for unit in unmet if _is_correlation(unit)}
+        keys |= together
+    return sorted(unmet, key=lambda unit: keys[unit.name])
 
 
 def _urgency(unit: LoopUnit, entry: RoundEntry, predictions: Predictions) -> tuple[bool, float]:
