@@ -7,8 +7,8 @@ import math
 import numpy as np
 from numpy.typing import NDArray
 
-from trasgo_lib.estimation import project_simplex
-from trasgo_lib.estimation.decoding import MOST_CODES, transition
+from trasgo_lib.estimation import expectation, project_simplex
+from trasgo_lib.estimation.decoding import MOST_CODES
 from trasgo_lib.mechanisms import Channel
 from trasgo_lib.utility.released_divergence import (
     MOST_BIAS,
@@ -75,7 +75,7 @@ def _through(rung: Channel, groups: NDArray[np.float64], shares: NDArray[np.floa
     size = len(shares)
     weights = groups * np.maximum(shares, 1e-12 / size)
     weights /= weights.sum(axis=1, keepdims=True)
-    between: NDArray[np.float64] = weights @ transition(rung) @ groups.T
+    between: NDArray[np.float64] = weights @ expectation(rung, groups.T)
     return between
 
 
@@ -83,7 +83,7 @@ def _run(
     rung: Channel, groups: NDArray[np.float64], near: NDArray[np.float64], rows: int, resampling: Resampling
 ) -> NDArray[np.float64]:
     """Released bins: float64[REPLICATES, bins]; the second half of the normal numbers of this purpose."""
-    outputs = transition(rung) @ groups.T
+    outputs = expectation(rung, groups.T)
     mean = near @ outputs
     root = symmetric_root((np.diag(mean) - (outputs.T * near) @ outputs) / rows)
     size = len(groups)
