@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from trasgo_lib.amounts import Epsilon
 from trasgo_lib.budget import Cost
-from trasgo_lib.config import LoadedConfig
+from trasgo_lib.config import DateColumn, LoadedConfig, NoisedColumn, NumberColumn, PlainColumn
 from trasgo_lib.data import ProductDomain
 from trasgo_lib.errors import ConfigError
 from trasgo_lib.loop.decide import first_step, next_step
@@ -74,24 +74,39 @@ class Rehearsal:
         return all(entry.met for entry in self.entries.values())
 
 
-def generous_plan(loaded: LoadedConfig) -> ReleasePlan:
-    """The plan of a release file, with ladders up to ``MOST_LEVEL`` and a total that never stands in the way.
+def generous_plan(loaded: LoadedConfig, plan: ReleasePlan) -> ReleasePlan:
+    """A plan with ladders up to ``MOST_LEVEL`` and a total that never stands in the way.
 
     Args:
         loaded: a release file that compiles.
+        plan: its plan; mechanisms that ``auto`` chose stay as they are.
 
     Raises:
         ConfigError: a mechanism whose chain does not exist for such a ladder, or deltas that do not last for it.
     """
     config = loaded.config
     firsts = sum(charge.units for charge in first_charges(config).values())
-    rows = compile_plan(loaded).max_rows
-    roomy = Epsilon(firsts + MOST_LEVEL.units * rows)
-    privacy = config.privacy.model_copy(update={"epsilon_total": roomy.text})
-    plan = compile_plan(replace(loaded, config=config.model_copy(update={"privacy": privacy})))
-    units = tuple(_up_to_the_most(unit) for unit in plan.units)
-    most = sum(sum(rung.units for rung in unit.rungs) for unit in units) * rows
-    return replace(plan, units=units, epsilon_total=Epsilon(most), on_unmet="publish")
+    roomy = Epsilon(firsts + MOST_LEVEL.units * plan.max_rows)
+    update = {
+        "privacy": config.privacy.model_copy(update={"epsilon_total": roomy.text}),
+        "columns": tuple(_as_resolved(column, plan) for column in config.columns),
+    }
+    wide = compile_plan(replace(loaded, config=config.model_copy(update=update)))
+    units = tuple(_up_to_the_most(unit) for unit in wide.units)
+    most = sum(sum(rung.units for rung in unit.rungs) for unit in units) * plan.max_rows
+    return replace(wide, units=units, epsilon_total=Epsilon(most), on_unmet="publish")
+
+
+def _as_resolved(column: NoisedColumn | PlainColumn, plan: ReleasePlan) -> NoisedColumn | PlainColumn:
+    """A column with the mechanism that ``auto`` came to, which a larger total could change."""
+    unit = next((unit for unit in plan.units if unit.name == column.name), None)
+    if isinstance(column, PlainColumn) or unit is None or unit.selection is None:
+        return column
+    chosen: dict[str, object] = {"mechanism": unit.mechanism}
+    if isinstance(column, NumberColumn | DateColumn):
+        named = dict(unit.parameters)
+        chosen |= {"noise_bins": named.get("bins"), "width": named.get("width"), "bins": unit.bins}
+    return column.model_copy(update=chosen)
 
 
 def _up_to_the_most(unit: UnitPlan) -> UnitPlan:
