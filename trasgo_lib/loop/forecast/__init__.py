@@ -1,6 +1,7 @@
 """Forecasts: what a release will lose and cost, from public knowledge alone, before any data is opened."""
 
 from trasgo_lib.loop.forecast.curves import Cell, Curve, Option, best_options, loss_curves, options_of
+from trasgo_lib.loop.forecast.documents import forecast_document
 from trasgo_lib.loop.forecast.forecasting import (
     DEFAULT_EPSILONS,
     DEFAULT_ROW_COUNTS,
@@ -32,6 +33,7 @@ __all__ = [
     "advise_group",
     "best_options",
     "forecast",
+    "forecast_document",
     "generous_plan",
     "loss_curves",
     "only_units",

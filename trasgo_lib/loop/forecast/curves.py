@@ -18,7 +18,7 @@ from trasgo_lib.errors import ConfigError
 from trasgo_lib.estimation import Estimate
 from trasgo_lib.loop.forecast.population import KnownLaw, PublicKnowledge
 from trasgo_lib.loop.predict import Knowledge, predict_losses
-from trasgo_lib.mechanisms import MECHANISMS, Channel, margin
+from trasgo_lib.mechanisms import Channel, margin
 from trasgo_lib.noise import Keystream
 from trasgo_lib.plan import ReleasePlan, UnitPlan
 from trasgo_lib.plan.channels import Parameter, channel_of
@@ -53,7 +53,7 @@ class Option:
 
 @dataclass(frozen=True, slots=True)
 class Cell:
-    """The loss expected at one epsilon and number of rows; without value, and with the reason, where none can be said."""
+    """The loss expected at one epsilon and number of rows; without value, and with a reason, where none is known."""
 
     level: Epsilon
     rows: int

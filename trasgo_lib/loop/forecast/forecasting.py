@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from trasgo_lib.amounts import Epsilon
 from trasgo_lib.config import LoadedConfig
@@ -27,6 +27,7 @@ DEFAULT_EPSILONS = tuple(Epsilon.parse(text) for text in ("0.25", "0.5", "1", "2
 DEFAULT_ROW_COUNTS = (500, 1_000, 3_000, 10_000, 30_000, 100_000)
 GROUP_TOTALS = tuple(Epsilon.parse(text) for text in ("2", "4", "6", "8"))
 _GROUP_KEYS = 5
+_UNTOLD = "the prior tells no correlation among them, so they count as unrelated"
 
 FEWEST_ROWS = 30
 MOST_ROWS = 10_000_000
@@ -132,7 +133,7 @@ def forecast(
         target_forecasts(generous, here, by_rows),
         here,
         by_rows,
-        _advised(plan, population, rows, proposals, say),
+        _advised(plan, known, population, rows, proposals, say),
     )
 
 
@@ -165,21 +166,24 @@ def _rehearsed(
 
 def _advised(
     plan: ReleasePlan,
+    known: PublicKnowledge,
     population: Population,
     rows: int,
     proposals: Sequence[ProductDomain],
     say: Callable[[str], None],
 ) -> tuple[GroupAdvice, ...]:
     declared = [unit.domain for unit in plan.units if isinstance(unit.domain, ProductDomain)]
-    known = {law.name for law in population.laws}
-    judged = [domain for domain in [*declared, *proposals] if {part.name for part in domain.parts} <= known]
+    names = {law.name for law in known.laws}
+    judged = [domain for domain in [*declared, *proposals] if {part.name for part in domain.parts} <= names]
     if not judged:
         return ()
     codes = population.codes(rows, _stream("population"))
     advice = []
     for domain in judged:
         say(f"group of {', '.join(part.name for part in domain.parts)}")
-        advice.append(advise_group(domain, codes, GROUP_TOTALS, _stream, _GROUP_KEYS))
+        found = advise_group(domain, codes, GROUP_TOTALS, _stream, _GROUP_KEYS)
+        is_told = any({*pair} <= {*found.columns} for pair in known.correlations)
+        advice.append(found if is_told else replace(found, reason=f"{_UNTOLD}: {found.reason}"))
     return tuple(advice)
 
 

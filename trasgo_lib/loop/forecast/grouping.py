@@ -260,7 +260,8 @@ def _advice(compared: Sequence[GroupComparison], strength: float) -> tuple[bool,
         return False, f"the released rows keep no more of their correlations: they lose {raw}; {debiased}."
     why = (
         f"replacing rows evenly over all combinations adds {shown.added:.2f} on average to a correlation where shares"
-        f" are uneven, and the true ones are {'weak' if strength < _WEAK else 'not strong enough'} (mean {strength:.2f})"
+        f" are uneven, and the true ones are {'weak' if strength < _WEAK else 'not strong enough'}"
+        f" (mean {strength:.2f})"
     )
     advice = f"the released rows get worse: they lose {raw}, since {why}."
     if is_closer:

@@ -8,6 +8,8 @@ which rises with r. Repair of an impossible set: Higham 2002, IMA J. Numer. Anal
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -48,7 +50,7 @@ def hermite_coefficients(shares: Floats) -> Floats:
     cuts = cuts[np.isfinite(cuts)]
     density = np.exp(-(cuts**2) / 2) / np.sqrt(2 * np.pi)
     before, polynomial = np.zeros_like(cuts), np.ones_like(cuts)
-    found = np.empty(_TERMS)
+    found: Floats = np.empty(_TERMS)
     for order in range(1, _TERMS + 1):
         found[order - 1] = density @ polynomial / np.sqrt(order)
         before, polynomial = polynomial, (cuts * polynomial - np.sqrt(order - 1) * before) / np.sqrt(order)
@@ -58,7 +60,7 @@ def hermite_coefficients(shares: Floats) -> Floats:
 def spread(shares: Floats) -> float:
     """Standard deviation of the codes."""
     codes = np.arange(len(shares))
-    return float(np.sqrt(max(0.0, shares @ codes**2 - (shares @ codes) ** 2)))
+    return math.sqrt(max(0.0, float(shares @ codes**2 - (shares @ codes) ** 2)))
 
 
 def correlation_of_codes(left: Floats, right: Floats, normal: float) -> float:

@@ -7,7 +7,7 @@ prior as on the codes of a public file.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 
@@ -18,7 +18,6 @@ from trasgo_lib.amounts import Epsilon
 from trasgo_lib.budget import Cost
 from trasgo_lib.config import DateColumn, LoadedConfig, NoisedColumn, NumberColumn, PlainColumn
 from trasgo_lib.data import ProductDomain
-from trasgo_lib.errors import ConfigError
 from trasgo_lib.loop.decide import first_step, next_step
 from trasgo_lib.loop.history import History, RoundEntry
 from trasgo_lib.loop.predictions import PredictedLoss, Predictions

@@ -56,7 +56,7 @@ class Rehearsals:
 
     @property
     def most(self) -> Epsilon:
-        """The largest total over the rehearsals; the least ``epsilon_total`` that meets all targets, if they are met."""
+        """The largest total; where every target is met, the least ``epsilon_total`` that does it."""
         return max(run.total for run in self.runs)
 
     @property
