@@ -60,8 +60,8 @@ def _losses_by_epsilon(found: Forecast) -> None:
             table.add_row(heads[place], Text(name, style), *losses, end_section=place == max(2, len(curves)) - 1)
     _show(table)
     _say(
-        "* meets the target with its upper 95 % end (± half the interval). Losses are those of the released rows as they"
-        " are; the detail that cutting a number into bins costs is in no loss.",
+        "* meets the target with its upper 95 % end (± half the interval). Losses are those of the released rows as"
+        " they are; the detail that cutting a number into bins costs is in no loss.",
         "dim",
     )
     reasons = {
