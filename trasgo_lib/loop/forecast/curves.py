@@ -16,13 +16,14 @@ from trasgo_lib.amounts import Epsilon
 from trasgo_lib.data import ProductDomain
 from trasgo_lib.errors import ConfigError
 from trasgo_lib.estimation import Estimate
-from trasgo_lib.loop.forecast.population import KnownLaw, PublicKnowledge
+from trasgo_lib.loop.forecast.correlations import ReleasedLaw, expected_correlation_loss
+from trasgo_lib.loop.forecast.population import KnownLaw, Population
 from trasgo_lib.loop.predict import Knowledge, predict_losses
 from trasgo_lib.mechanisms import Channel, margin
 from trasgo_lib.noise import Keystream
 from trasgo_lib.plan import ReleasePlan, UnitPlan
 from trasgo_lib.plan.channels import Parameter, channel_of
-from trasgo_lib.utility import KnownColumn, LossColumn, Neighbour
+from trasgo_lib.utility import LossColumn
 
 _COUNTED = 2**40
 """Shares are handed on as counts out of this many, which no rounding of a prior can be told from."""
@@ -131,7 +132,7 @@ def _label(mechanism: str, parameters: tuple[tuple[str, Parameter], ...]) -> str
 
 def loss_curves(
     plan: ReleasePlan,
-    known: PublicKnowledge,
+    population: Population,
     levels: Sequence[Epsilon],
     row_counts: Sequence[int],
     rows: int,
@@ -142,7 +143,7 @@ def loss_curves(
 
     Args:
         plan: public.
-        known: public.
+        population: the law of the rows.
         levels: epsilons of a noise unit, rising.
         row_counts: numbers of rows, rising, ``rows`` among them.
         rows: number of rows of the release.
@@ -150,18 +151,18 @@ def loss_curves(
         say: told how far the work is.
     """
     curves = []
-    for law in known.laws:
+    for law in population.laws:
         unit = plan.unit(law.column.unit)
         say(f"losses of {law.name} by epsilon and rows")
         for option in options_of(unit):
             counts = row_counts if option.is_declared else [rows]
-            curves.append(_curve(plan, known, law, option, levels, counts, stream))
+            curves.append(_curve(plan, population, law, option, levels, counts, stream))
     return tuple(curves)
 
 
 def _curve(
     plan: ReleasePlan,
-    known: PublicKnowledge,
+    population: Population,
     law: KnownLaw,
     option: Option,
     levels: Sequence[Epsilon],
@@ -169,29 +170,23 @@ def _curve(
     stream: Callable[..., Keystream],
 ) -> Curve:
     unit = plan.unit(law.column.unit)
-    loss = _loss_of(unit, law, known)
+    loss = _loss_of(unit, law, population)
     cells = []
     for level in levels:
         channel = _column_channel(unit, law.column, option, level)
-        neighbours = [] if loss != "correlation_loss" else _neighbours(plan, known, law, level)
-        for rows in row_counts:
-            found = _at(law, loss, level, channel, neighbours, rows, stream("curve", law.name, level.text))
-            cells.append(Cell(level, rows, found))
+        own = stream("curve", law.name, level.text)
+        if isinstance(channel, str):
+            found = dict.fromkeys(row_counts, Estimate.none(channel))
+        elif loss == "correlation_loss":
+            found = _correlations(plan, population, law, channel, level, row_counts, own)
+        else:
+            found = {rows: _divergence(law, loss, level, channel, rows, own) for rows in row_counts}
+        cells += [Cell(level, rows, found[rows]) for rows in row_counts]
     ceiling = unit.target.ceiling if unit.target is not None else None
     return Curve(law.name, unit.name, loss, ceiling, option, tuple(cells))
 
 
-def _at(
-    law: KnownLaw,
-    loss: str,
-    level: Epsilon,
-    channel: Channel | str,
-    neighbours: Sequence[Neighbour] | str,
-    rows: int,
-    stream: Keystream,
-) -> Estimate:
-    if isinstance(channel, str) or isinstance(neighbours, str):
-        return Estimate.none(channel if isinstance(channel, str) else str(neighbours))
+def _divergence(law: KnownLaw, loss: str, level: Epsilon, channel: Channel, rows: int, stream: Keystream) -> Estimate:
     (found,) = predict_losses(
         Knowledge(prior_counts(law)),
         {level: channel},
@@ -199,10 +194,30 @@ def _at(
         loss=loss,
         rows=rows,
         stream=stream,
-        neighbours=neighbours,
-        size=law.column.size,
     )
     return found.loss
+
+
+def _correlations(
+    plan: ReleasePlan,
+    population: Population,
+    law: KnownLaw,
+    channel: Channel,
+    level: Epsilon,
+    row_counts: Sequence[int],
+    stream: Keystream,
+) -> dict[int, Estimate]:
+    """By number of rows: the other columns are released at the same level through their declared mechanisms."""
+    if law.column.group is not None:
+        return dict.fromkeys(row_counts, Estimate.none(_IN_GROUP))
+    released: dict[str, ReleasedLaw | None] = {}
+    for other in population.laws:
+        unit = plan.unit(other.column.unit)
+        theirs = channel if other is law else _column_channel(unit, other.column, options_of(unit)[0], level)
+        if isinstance(theirs, str):
+            return dict.fromkeys(row_counts, Estimate.none(theirs))
+        released[other.name] = ReleasedLaw.of(other, theirs)
+    return {rows: expected_correlation_loss(population, released, law.name, rows, stream) for rows in row_counts}
 
 
 def prior_counts(law: KnownLaw) -> NDArray[np.int64]:
@@ -210,11 +225,11 @@ def prior_counts(law: KnownLaw) -> NDArray[np.int64]:
     return np.rint(law.shares * _COUNTED).astype(np.int64)
 
 
-def _loss_of(unit: UnitPlan, law: KnownLaw, known: PublicKnowledge) -> str:
+def _loss_of(unit: UnitPlan, law: KnownLaw, population: Population) -> str:
     """The target's loss, else that of correlations for a number of which some are declared, else tvd."""
     if unit.target is not None:
         return unit.target.loss
-    is_tied = any(law.name in pair for pair in known.correlations)
+    is_tied = any(law.name in pair for pair in population.declared)
     return "correlation_loss" if law.column.kind == "number" and is_tied and law.column.group is None else "tvd"
 
 
@@ -226,22 +241,6 @@ def _column_channel(unit: UnitPlan, column: LossColumn, option: Option, level: E
         fault = error.faults[0]
         return f"no {option.label} at epsilon {level.text}: required {fault.required}"
     return margin(channel, unit.domain, column.name) if isinstance(unit.domain, ProductDomain) else channel
-
-
-def _neighbours(plan: ReleasePlan, known: PublicKnowledge, law: KnownLaw, level: Epsilon) -> list[Neighbour] | str:
-    if law.column.group is not None:
-        return _IN_GROUP
-    found = []
-    for other in known.laws:
-        if other.name == law.name:
-            continue
-        unit = plan.unit(other.column.unit)
-        channel = _column_channel(unit, other.column, options_of(unit)[0], level)
-        if isinstance(channel, str):
-            return channel
-        column = KnownColumn(prior_counts(other), None, other.column.size)
-        found.append(Neighbour(column, channel, known.strength(law.name, other.name)))
-    return found or "no other column that something is known of"
 
 
 def best_options(curves: Sequence[Curve], level: Epsilon, rows: int) -> Mapping[str, Curve]:

@@ -118,7 +118,7 @@ def forecast(
     say("synthetic rows from the prior")
     population = Population.of(known)
     row_counts = tuple(sorted({*questions.row_counts, rows}))
-    curves = loss_curves(plan, known, questions.epsilons, row_counts, rows, _stream, say)
+    curves = loss_curves(plan, population, questions.epsilons, row_counts, rows, _stream, say)
     by_rows, generous = _rehearsed(loaded, plan, population, row_counts, rows, questions.keys, say)
     here = next(found for found in by_rows if found.rows == rows)
     return Forecast(

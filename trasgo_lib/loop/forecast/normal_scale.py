@@ -40,21 +40,23 @@ def quantiles(shares: Floats) -> Floats:
     return cuts
 
 
-def hermite_coefficients(shares: Floats) -> Floats:
-    """Coefficients of a column's codes, each divided by their standard deviation: float64[terms], from the first on.
+def hermite_coefficients(shares: Floats, values: Floats | None = None) -> Floats:
+    """Coefficients of a function of a column's codes: float64[terms], from the first on.
 
     Args:
-        shares: as for ``quantiles``; of codes that are not all alike.
+        shares: as for ``quantiles``.
+        values: float64[codes], the function; None: the codes themselves.
     """
     cuts = quantiles(shares)
-    cuts = cuts[np.isfinite(cuts)]
+    steps = np.ones(len(cuts)) if values is None else np.diff(values)
+    steps, cuts = steps[np.isfinite(cuts)], cuts[np.isfinite(cuts)]
     density = np.exp(-(cuts**2) / 2) / np.sqrt(2 * np.pi)
     before, polynomial = np.zeros_like(cuts), np.ones_like(cuts)
     found: Floats = np.empty(_TERMS)
     for order in range(1, _TERMS + 1):
-        found[order - 1] = density @ polynomial / np.sqrt(order)
+        found[order - 1] = (steps * density) @ polynomial / np.sqrt(order)
         before, polynomial = polynomial, (cuts * polynomial - np.sqrt(order - 1) * before) / np.sqrt(order)
-    return found / spread(shares)
+    return found
 
 
 def spread(shares: Floats) -> float:
@@ -63,8 +65,8 @@ def spread(shares: Floats) -> float:
     return math.sqrt(max(0.0, float(shares @ codes**2 - (shares @ codes) ** 2)))
 
 
-def correlation_of_codes(left: Floats, right: Floats, normal: float) -> float:
-    """Pearson's correlation of the codes of two columns.
+def series(left: Floats, right: Floats, normal: float) -> float:
+    """The covariance of two functions of two columns.
 
     Args:
         left: coefficients of the one.
@@ -75,11 +77,17 @@ def correlation_of_codes(left: Floats, right: Floats, normal: float) -> float:
 
 
 def normal_correlation(left: Floats, right: Floats, wanted: float) -> float:
-    """The correlation of normal numbers that gives the wanted one of codes, or the nearest within ``STRONGEST``."""
+    """The correlation of normal numbers that gives the wanted covariance, or the nearest within ``STRONGEST``.
+
+    Args:
+        left: coefficients of the codes of the one column, in terms of their standard deviation.
+        right: likewise of the other.
+        wanted: Pearson's correlation of the codes.
+    """
     low, high = -STRONGEST, STRONGEST
     for _ in range(_HALVINGS):
         middle = (low + high) / 2
-        if correlation_of_codes(left, right, middle) < wanted:
+        if series(left, right, middle) < wanted:
             low = middle
         else:
             high = middle

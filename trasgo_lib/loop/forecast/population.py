@@ -16,11 +16,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from trasgo_lib.loop.forecast.normal_scale import (
-    correlation_of_codes,
     hermite_coefficients,
     nearest_correlations,
     normal_correlation,
     quantiles,
+    series,
     spread,
 )
 from trasgo_lib.noise import Keystream
@@ -117,10 +117,6 @@ class PublicKnowledge:
         """What is known of a column, or None."""
         return next((law for law in self.laws if law.name == name), None)
 
-    def strength(self, left: str, right: str) -> float:
-        """Size of the correlation of two columns; 0 where none is declared."""
-        return abs(self.correlations.get((left, right), self.correlations.get((right, left), 0.0)))
-
 
 @dataclass(frozen=True, slots=True)
 class Population:
@@ -130,11 +126,13 @@ class Population:
         laws: columns, in release order.
         root: float64[columns, columns]; times independent normal numbers it gives correlated ones.
         notes: declared correlations that no rows can have, in words.
+        declared: pairs of which a correlation is declared.
     """
 
     laws: tuple[KnownLaw, ...]
     root: NDArray[np.float64] = field(repr=False)
     notes: tuple[str, ...] = ()
+    declared: tuple[tuple[str, str], ...] = ()
 
     @classmethod
     def of(cls, known: PublicKnowledge) -> Self:
@@ -143,7 +141,10 @@ class Population:
         Args:
             known: public.
         """
-        coefficients = [hermite_coefficients(law.values) if spread(law.values) > 0 else None for law in known.laws]
+        coefficients = [
+            hermite_coefficients(law.values) / spread(law.values) if spread(law.values) > 0 else None
+            for law in known.laws
+        ]
         places = {law.name: place for place, law in enumerate(known.laws)}
         normal = np.eye(len(known.laws))
         for (left, right), wanted in known.correlations.items():
@@ -151,23 +152,28 @@ class Population:
             if ours is not None and theirs is not None:
                 solved = normal_correlation(ours, theirs, wanted)
                 normal[places[left], places[right]] = normal[places[right], places[left]] = solved
-        possible = nearest_correlations(normal) if len(normal) else normal
+        possible = nearest_correlations(normal)
         notes = []
         for (left, right), wanted in known.correlations.items():
             ours, theirs = coefficients[places[left]], coefficients[places[right]]
             if ours is None or theirs is None:
                 notes.append(f"{left} and {right}: declared correlation {wanted:.3g}, but one of them is constant")
                 continue
-            reached = correlation_of_codes(ours, theirs, float(possible[places[left], places[right]]))
+            reached = series(ours, theirs, float(possible[places[left], places[right]]))
             if abs(reached - wanted) > _WORTH_SAYING:
-                alone = correlation_of_codes(ours, theirs, float(normal[places[left], places[right]]))
+                alone = series(ours, theirs, float(normal[places[left], places[right]]))
                 why = (
                     "out of reach for these shares"
                     if abs(alone - wanted) > _WORTH_SAYING
                     else "the declared correlations cannot all hold together; the nearest possible set is used"
                 )
                 notes.append(f"{left} and {right}: declared correlation {wanted:.3g}, used {reached:.3g} ({why})")
-        return cls(known.laws, symmetric_root(possible) if len(possible) else possible, tuple(notes))
+        return cls(known.laws, symmetric_root(possible), tuple(notes), tuple(known.correlations))
+
+    def normal(self, left: str, right: str) -> float:
+        """The correlation of the normal numbers behind two columns."""
+        places = {law.name: place for place, law in enumerate(self.laws)}
+        return float(self.root[places[left]] @ self.root[places[right]])
 
     def codes(self, rows: int, stream: Keystream) -> dict[str, NDArray[np.int32]]:
         """Rows of every column: int32[rows] by name; more rows from the same stream start with the same rows.
