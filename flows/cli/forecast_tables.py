@@ -17,6 +17,9 @@ if TYPE_CHECKING:
     from trasgo_lib.estimation import Estimate
     from trasgo_lib.loop.forecast import Curve, Forecast, GroupAdvice
 
+_MUCH_UNITS = 8 * 10**6
+"""Epsilon 8, in millionths: an odds ratio of about 3000."""
+
 _WIDTH = 100
 """Columns of text that a table takes where the terminal is narrower or unknown."""
 
@@ -133,6 +136,9 @@ def _verdict(found: Forecast) -> None:
         )
         words = f"{target.unit}: {_short(target.loss)} <= {target.ceiling} {met} at {found.rows:,} rows"
         _say(f"{words}: {target.obstacle}. {more}", "bold red")
+    weak = [target.unit for target in found.targets if target.loss is not None and target.most.units > _MUCH_UNITS]
+    if weak:
+        _say(f"Above epsilon 8, where little is protected: {', '.join(weak)}", "yellow")
     if least is None:
         _say("No epsilon_total meets all targets at this number of rows.", "bold red")
     if found.unknown:
