@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 from pathlib import Path
 
 import pytest
@@ -164,3 +165,34 @@ def test_prior_says_what_it_needs(tmp_path: Path, arguments: tuple[str, ...]) ->
     office = _office(tmp_path)
     office.write()
     assert office.trasgo("prior", str(office.config), *arguments).exit_code == 2
+
+
+@pytest.mark.long
+def test_the_demonstration_release_gives_a_prior_for_its_next_version(tmp_path: Path) -> None:
+    folder = tmp_path / "configs" / "demo"
+    shutil.copytree(Path(__file__).resolve().parents[2] / "configs" / "demo", folder)
+    office = Office(tmp_path)
+    office.config = folder / "cps1988.yaml"
+    assert office.trasgo("key", "init", "--if-absent").exit_code == 0
+    assert (
+        office.trasgo(
+            "ledger", "open", str(office.config), "--epsilon", "40", "--population", "men of the March 1988 CPS"
+        ).exit_code
+        == 0
+    )
+    assert office.run("--quiet").exit_code == 0
+    release = tmp_path / "releases" / "public" / "cps1988" / "1"
+    answer = office.trasgo("prior", str(office.config), "--from-release", str(release))
+    assert answer.exit_code == 0, answer.text
+    written = YAML(typ="safe").load(answer.out)
+    assert len(written["columns"]) == 7
+    assert written["rows"] == 28155
+    (folder / "earlier.yaml").write_text(answer.out, encoding="utf-8")
+    text = office.config.read_text(encoding="utf-8").replace('version: "1"', 'version: "2"')
+    text = text.replace("mechanism: binned_randomized_response\n    noise_bins: 4", "mechanism: auto\n    bins: 4")
+    office.config.write_text(text + "prior: {file: earlier.yaml}\n", encoding="utf-8")
+    plan = office.trasgo("plan", str(office.config), "--json")
+    assert plan.exit_code == 0, plan.text
+    chosen = {unit["name"]: unit["selection"] for unit in plan.json["units"] if unit["selection"]}
+    assert set(chosen) == {"wage", "experience"}
+    assert all("Release cps1988 version 1" in words for words in chosen.values())

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import math
 import warnings
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from itertools import combinations
 from pathlib import Path
 
@@ -48,8 +48,7 @@ def prior_of_release(location: str | Path, columns: Mapping[str, PartPlan]) -> P
         known = [name for name, part in columns.items() if _is_comparable(release, part, draft)]
         for name in known:
             _add_column(release, columns[name], draft)
-        for left, right in combinations(known, 2):
-            _add_correlation(release, left, right, draft)
+        _add_correlations(release, known, draft)
     noisy = dict.fromkeys(str(one.message) for one in said if issubclass(one.category, NoiseWarning))
     draft.hidden += [f"mostly noise: {words}" for words in noisy]
     return draft
@@ -85,7 +84,8 @@ def _add_column(release: Release, part: PartPlan, draft: PriorDraft) -> None:
     low, high = (0.0, 0.0) if numbers is None else (float(np.nanmin(numbers)), float(np.nanmax(numbers)))
     inside = min(high, max(low, middle.value))
     text = str(np.datetime64(0, "D") + round(inside)) if isinstance(column.domain, DateDomain) else figure(inside)
-    draft.add_moments(column.name, text, math.sqrt(spread.value))
+    missing = release.share(column.name, MISSING).value if column.has_missing and part.missing != "error" else None
+    draft.add_moments(column.name, text, math.sqrt(spread.value), min(1.0, max(0.0, missing or 0.0)))
     draft.hidden.append(
         f"{column.name}: its noise does not tell the shape; mean {figure(middle.value)} and deviation stand for a"
         " normal law"
@@ -120,16 +120,19 @@ def _add_shares(release: Release, column: NoisedColumn, part: PartPlan, draft: P
         )
 
 
-def _add_correlation(release: Release, left: str, right: str, draft: PriorDraft) -> None:
-    ours, theirs = release.noised[left], release.noised[right]
-    if ours.unit == theirs.unit:
-        draft.hidden.append(f"{left} with {right}: drawn in one group there")
-        return
-    if ours.ranks is None or theirs.ranks is None:
-        # labels without an order have no correlation to tell
-        return
-    found = release.correlation(left, right)
-    if found.value is None:
-        draft.hidden.append(f"{left} with {right}: {found.reason}")
-    else:
-        draft.add_correlation(left, right, found.value)
+def _add_correlations(release: Release, names: Sequence[str], draft: PriorDraft) -> None:
+    hidden: dict[str, list[str]] = {}
+    for left, right in combinations(names, 2):
+        ours, theirs = release.noised[left], release.noised[right]
+        if ours.ranks is None or theirs.ranks is None:
+            # labels without an order have no correlation to tell
+            continue
+        reason = "drawn in one group there"
+        if ours.unit != theirs.unit:
+            found = release.correlation(left, right)
+            if found.value is not None:
+                draft.add_correlation(left, right, found.value)
+                continue
+            reason = found.reason or "no estimate"
+        hidden.setdefault(reason, []).append(f"{left} with {right}")
+    draft.hidden += [f"correlations of {', '.join(pairs)}: {reason}" for reason, pairs in hidden.items()]

@@ -50,9 +50,9 @@ class PriorDraft:
         )
         self._add(name, f"shares: {{{by_code}}}", missing)
 
-    def add_moments(self, name: str, mean: str, deviation: float) -> None:
+    def add_moments(self, name: str, mean: str, deviation: float, missing: float) -> None:
         """Mean, as text in the column's own form, and standard deviation, in its unit."""
-        self._add(name, f'mean: "{mean}", deviation: "{figure(deviation)}"', 0.0)
+        self._add(name, f'mean: "{mean}", deviation: "{figure(deviation)}"', missing)
 
     def add_correlation(self, left: str, right: str, value: float) -> None:
         """Pearson's correlation of a pair."""

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cache
 from typing import Literal
 
@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from trasgo_lib.amounts import Epsilon
-from trasgo_lib.data import Domain
+from trasgo_lib.data import Domain, NumberDomain
 from trasgo_lib.data.bins import EqualBins
 from trasgo_lib.errors import ConfigError
 from trasgo_lib.mechanisms.binned import NAME as BINNED
@@ -26,6 +26,7 @@ from trasgo_lib.mechanisms.dense import MAX_DENSE_CODES
 from trasgo_lib.mechanisms.expected_loss import (
     CORRELATION_LOSS,
     MOST_INVERTED_CODES,
+    MOST_SMOOTH_CODES,
     MOST_WITHIN,
     divergence_is_known,
     expected_loss,
@@ -48,6 +49,12 @@ NEAR_TIE = 1e-9
 
 MOST_ROWS = 10**6
 """Rows taken where a prior states none: a divergence that so many rows do not show is not estimated in practice."""
+
+MOST_COMPARED_CODES = 1024
+"""Wider domains are compared on ``_PARTS`` equal parts: noise and bins scale with the range, so losses change by less
+than a thousandth, and the comparison stays below a second."""
+
+_PARTS = 1000
 
 HIDDEN = "its noise hides the loss from an estimate by released codes"
 
@@ -99,6 +106,7 @@ class Question:
         rows: expected rows where divergences are estimated from released codes, else None.
         correlations: how correlations of this release are estimated from released codes: by ``moments``, for which
             noise bins must be narrow, by ``ranks``, for which codes must be told apart, or not at all.
+        steps_per_code: steps of the declared domain in one code; above 1 only where a wide domain is compared on parts.
     """
 
     domain: Domain
@@ -110,6 +118,7 @@ class Question:
     bins: int | None = None
     rows: int | None = None
     correlations: Literal["", "moments", "ranks"] = ""
+    steps_per_code: float = 1.0
 
 
 def candidates(
@@ -175,6 +184,7 @@ def compare(question: Question) -> tuple[Prospect, ...]:
         question.domain, missing=question.missing, has_ladder=len(question.levels) > 1, bins=question.bins
     )
     barred = {candidate: _barred(candidate, question) for candidate in tried}
+    question = _on_parts(question)
     open_ones = [candidate for candidate in tried if not barred[candidate]]
     if question.ceiling is None or question.loss == CORRELATION_LOSS:
         level = _level_to_compare_at(open_ones, question)
@@ -219,13 +229,28 @@ def _barred(candidate: Candidate, question: Question) -> str:
         if within_bins(question.shares, size, cut.of_codes, cut.representatives) > MOST_WITHIN:
             return "its bins are too wide for correlations to be estimated from released codes"
     estimated = question.loss != CORRELATION_LOSS and question.rows is not None
-    if estimated and is_scale and count is None and size > MOST_INVERTED_CODES:
+    most = MOST_INVERTED_CODES if candidate.mechanism == LAPLACE else MOST_SMOOTH_CODES
+    if estimated and is_scale and count is None and size > most:
         return HIDDEN
     return ""
 
 
+def _on_parts(question: Question) -> Question:
+    """The question on a domain small enough to compare many channels on; itself where the domain is."""
+    size = question.domain.size
+    if question.domain.kind == "category" or size <= MOST_COMPARED_CODES:
+        return question
+    parts = EqualBins(size, _PARTS).of_codes
+    shares = np.bincount(parts, weights=question.shares[:size], minlength=_PARTS)
+    whole = np.concatenate([shares.astype(np.float64), question.shares[size:]])
+    return replace(question, domain=NumberDomain(0, _PARTS - 1), shares=whole, steps_per_code=size / _PARTS)
+
+
 def _channel(candidate: Candidate, level: Epsilon, question: Question) -> Channel | None:
     parameters: dict[str, object] = dict(candidate.parameters)
+    width = parameters.get("width")
+    if isinstance(width, int):
+        parameters["width"] = max(1, round(width / question.steps_per_code))
     if question.missing:
         parameters["missing"] = True
     try:

@@ -38,6 +38,9 @@ _CHECKS: tuple[tuple[frozenset[str], Callable[[ReleaseConfig, FaultCollector], N
 _OF_PRIOR = frozenset({"columns", "prior", "source", "publish"})
 """Sections that a prior is compiled from."""
 
+_OF_LEVELS = frozenset({"privacy", "loop", "groups"})
+"""Sections that fix the levels; without them no target is held against a prior."""
+
 
 @dataclass(frozen=True, slots=True)
 class _Known:
@@ -102,7 +105,10 @@ def _faults_beside(path: Path) -> tuple[Fault, ...]:
     for needs, check in _CHECKS:
         if needs <= sections:
             check(config, faults)
-    known = _Known.compiled(config, faults) if sections >= _OF_PRIOR else _Known(None, is_sound=False)
+    known = _Known(None, is_sound=False)
+    if sections >= _OF_PRIOR:
+        found = _Known.compiled(config, faults)
+        known = found if sections >= _OF_LEVELS else known
     _units(config, known, faults)
     return tuple(faults.found)
 
@@ -121,7 +127,7 @@ def _units(config: ReleaseConfig, known: _Known, faults: FaultCollector) -> tupl
             unit = compile_unit(asked, path, context, faults)
         if unit is not None:
             if config.loop.on_unmet == "hold":
-                check_reach(unit, known.prior, path, faults)
+                check_reach(unit, known.prior, config.loop.correlation, path, faults)
             units.append(unit)
     return tuple(units)
 

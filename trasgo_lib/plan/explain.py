@@ -268,7 +268,7 @@ def _warnings(plan: ReleasePlan, units: tuple[UnitExplanation, ...]) -> tuple[st
         for column in plan.columns
         if column.role == "public"
     ]
-    short = [one for unit in plan.units if (one := shortfall(unit, plan.prior)) is not None]
+    short = [one for unit in plan.units if (one := shortfall(unit, plan.prior, plan.correlation)) is not None]
     found += [f"{one.column}: a {one}, against a target of {one.ceiling}; {one.remedy}" for one in short]
     if plan.on_unmet == "publish":
         found.append("on_unmet publish: the release is published even when a target is not met")

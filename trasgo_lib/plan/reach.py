@@ -82,17 +82,18 @@ class _Measured:
         return expected_loss(own, self.shares, loss, size=self.domain.size, bins=self.bins)
 
 
-def shortfall(unit: UnitPlan, prior: PublicPrior | None) -> Shortfall | None:
+def shortfall(unit: UnitPlan, prior: PublicPrior | None, correlation: str) -> Shortfall | None:
     """The worst of a unit's columns whose target is not expected to be met at the highest rung; None when all are.
 
     Args:
         unit: a compiled unit.
         prior: public knowledge; columns it does not know are not judged.
+        correlation: the release's correlation; losses of rank correlations are not predicted.
     """
     if prior is None or unit.target is None or unit.type == "point":
         return None
     loss, ceiling, top = unit.target.loss, float(Decimal(unit.target.ceiling)), unit.rungs[-1]
-    if unit.parts and loss == CORRELATION_LOSS:
+    if loss == CORRELATION_LOSS and (unit.parts or correlation != "pearson"):
         # pairs within a group do not lose as single columns do
         return None
     channel = _channel(unit, top)
@@ -105,16 +106,19 @@ def shortfall(unit: UnitPlan, prior: PublicPrior | None) -> Shortfall | None:
     return Shortfall(column.name, loss, unit.target.ceiling, top, predicted, enough)
 
 
-def check_reach(unit: UnitPlan, prior: PublicPrior | None, path: KeyPath, faults: FaultCollector) -> None:
+def check_reach(
+    unit: UnitPlan, prior: PublicPrior | None, correlation: str, path: KeyPath, faults: FaultCollector
+) -> None:
     """Refuse a target that the ladder cannot be expected to reach.
 
     Args:
         unit: a compiled unit.
         prior: public knowledge, or None.
+        correlation: the release's correlation.
         path: place of the unit in the release file.
         faults: where faults go.
     """
-    short = shortfall(unit, prior)
+    short = shortfall(unit, prior, correlation)
     if short is None:
         return
     raise_total = (
