@@ -179,7 +179,8 @@ def run_again(
     """Released and inverted bins of the channel run on ``near``: float64[REPLICATES, 2 * bins]."""
     outputs = transition(channel)
     mean = near @ outputs
-    spread = mean - near @ outputs**2
+    # codes that never come out, as all but one of a bin, vary by nothing, which is normal enough
+    spread = (mean - near @ outputs**2)[mean > 0]
     if found.rows * float(spread.min()) < _FEWEST_MOVED and found.rows <= _MOST_DRAWN_ROWS:
         return _draw_again(channel, found, near, resampling) @ found.maps.T
     mapped = outputs @ found.maps.T  # float64[inputs, 2 * bins]
