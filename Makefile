@@ -2,6 +2,8 @@
 PYTHON := $(shell command -v python3.11 || command -v python3)
 BIN := .venv/bin
 DEMO := configs/demo/cps1988.yaml
+PEER_OPTION = $(if $(PEER),--peer $(PEER))
+ADULT_OPTION = $(if $(ADULT),--adult $(ADULT))
 export TRASGO_HOME := $(CURDIR)/.trasgo
 
 .DEFAULT_GOAL := help
@@ -32,8 +34,12 @@ test: install lint ## the standard tier: lint, types, structure, tests, coverage
 test-long: install ## everything that takes minutes
 	$(BIN)/python -m pytest -m long $(PYTEST_ARGS)
 
-bench: install ## rows per second of each mechanism, into tests/benchmarks/RESULTS.md
+bench: install ## the quick benchmarks, into tests/benchmarks/RESULTS.md; PEER=python-with-trasgodp, ADULT=csv
 	$(BIN)/python tests/benchmarks/mechanisms.py
+	$(BIN)/python tests/benchmarks/gaussian.py
+	$(BIN)/python tests/benchmarks/correlation_kept.py $(PEER_OPTION)
+	$(BIN)/python tests/benchmarks/groups.py $(ADULT_OPTION)
+	$(BIN)/python tests/benchmarks/spend.py $(ADULT_OPTION)
 
 lint: install ## ruff, mypy, import-linter
 	$(BIN)/ruff check .

@@ -20,10 +20,18 @@ from tasks.policies import PURE, at_boundary
 from tasks.session import RunRef, Session, open_session
 from tasks.workspace import ESTIMATES, LOSSES, Workspace
 from trasgo_lib.data import PrivateCodes, PrivateTable, ReleasedCodes, read_batches
-from trasgo_lib.estimation import Estimate
-from trasgo_lib.loop import Knowledge, PredictedLoss, Predictions, RoundEntry, predict_losses
+from trasgo_lib.errors import StoreError
+from trasgo_lib.loop import (
+    Knowledge,
+    PredictedLoss,
+    Predictions,
+    RoundEntry,
+    estimated_entry,
+    measured_entry,
+    predicted_rungs,
+)
 from trasgo_lib.noise import Keystream
-from trasgo_lib.utility import LossEstimates, LossValue, Measurement, estimate_losses, loss_columns, measure
+from trasgo_lib.utility import LossEstimates, Measurement, estimate_losses, loss_columns, measure
 
 _LOGGER = logging.getLogger("trasgo")
 
@@ -78,10 +86,21 @@ def measure_round(
 @task(name="measure exactly", **PURE)
 @at_boundary
 def measure_exactly(ref: RunRef, table: PrivateTable, released: Sequence[ReleasedCodes], draws: Sequence[Draw]) -> None:
-    """Exact losses for the restricted root, after the decision to publish or hold; nothing reads them but people."""
+    """Exact losses for the restricted root, after the decision to publish or hold; nothing reads them but people.
+
+    Should they not be computable, the restricted report says so and the run goes on: a release that is published or not
+    as its raw file allows a computation would tell something of that file, which nobody paid for. Trouble with disk and
+    memory says nothing of values and stops the run, which resumes.
+    """
     session = open_session(ref)
-    if session.plan.loss_from == "released":
+    if session.plan.loss_from != "released":
+        return
+    try:
         _exact(session, table, released, draws, None)
+    except (OSError, StoreError, MemoryError):
+        raise
+    except Exception as error:  # noqa: BLE001 whatever it is, it came from raw data
+        Workspace(session.work).write_json(LOSSES, {"columns": [], "not_computed": type(error).__name__})
 
 
 def _exact(
@@ -101,21 +120,10 @@ def _exact(
         before=before,
     )
     Workspace(session.work).write_json(LOSSES, measurement.losses.to_json())
-    return Measured(tuple(_judged_exactly(session, draw, measurement) for draw in draws), {}, measurement)
-
-
-def _judged_exactly(session: Session, draw: Draw, measurement: Measurement) -> RoundEntry:
-    target = session.plan.unit(draw.unit).target
-    found = LossValue(None) if target is None else measurement.losses.of_unit(draw.unit, target.loss)
-    return RoundEntry.judged(
-        draw.unit,
-        draw.level,
-        draw.attempt,
-        found.value,
-        target,
-        reason=found.reason,
-        is_mendable=found.is_mendable,
+    entries = tuple(
+        measured_entry(session.plan.unit(draw.unit), draw.level, draw.attempt, measurement.losses) for draw in draws
     )
+    return Measured(entries, {}, measurement)
 
 
 def _estimated(session: Session, rows: int, released: Sequence[ReleasedCodes], draws: Sequence[Draw]) -> Measured:
@@ -132,7 +140,7 @@ def _estimated(session: Session, rows: int, released: Sequence[ReleasedCodes], d
         stream=stream,
     )
     Workspace(session.work).write_json(ESTIMATES, estimates.to_json())
-    entries = tuple(_judged(session, draw, estimates.of_unit) for draw in draws)
+    entries = tuple(estimated_entry(plan.unit(draw.unit), draw.level, draw.attempt, estimates) for draw in draws)
     by_unit = {codes.unit: codes for codes in released}
     predictions = {
         entry.unit: _predicted(session, entry, by_unit[entry.unit], rows, estimates)
@@ -148,39 +156,13 @@ def _predicted(
     """Losses expected at the rungs above the one that was looked at."""
     plan = session.plan
     unit = plan.unit(entry.unit)
-    column = next(column for column in loss_columns(plan) if column.unit == entry.unit)
-    if unit.target is None or not column.is_correlated or column.group is not None:
-        return ()
     channel = unit.channel(entry.level)
     counts = np.zeros(channel.outputs, dtype=np.int64)
     for batch in read_batches(codes, session.digest_key()):
         counts += np.bincount(batch, minlength=channel.outputs)
-    return predict_losses(
-        Knowledge(counts, channel),
-        {rung: unit.channel(rung) for rung in unit.rungs if rung > entry.level},
-        column.bins_of(channel.outputs),
-        loss=unit.target.loss,
-        rows=rows,
-        stream=Keystream(_PUBLIC_ROOT, plan.dataset, plan.version, "predict", unit.name, entry.level.text),
-        found=estimates.of_unit(unit.name, "correlation_loss"),
-        size=column.size,
-    )
-
-
-def _judged(session: Session, draw: Draw, of_unit: Callable[[str, str], Estimate]) -> RoundEntry:
-    target = session.plan.unit(draw.unit).target
-    found = Estimate.none("no target") if target is None else of_unit(draw.unit, target.loss)
-    ends = None if found.low is None or found.high is None else (found.low, found.high)
-    return RoundEntry.judged(
-        draw.unit,
-        draw.level,
-        draw.attempt,
-        found.value,
-        target,
-        source="released",
-        interval=ends,
-        reason=found.reason,
-    )
+    columns = [column for column in loss_columns(plan) if column.unit == entry.unit]
+    public = partial(Keystream, _PUBLIC_ROOT, plan.dataset, plan.version, "predict", unit.name, entry.level.text)
+    return predicted_rungs(unit, columns, Knowledge(counts, channel), entry.level, rows, estimates, public)
 
 
 def _reader(session: Session, codes: PrivateCodes | ReleasedCodes) -> Callable[[], Iterator[NDArray[np.int32]]]:

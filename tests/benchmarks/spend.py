@@ -1,180 +1,183 @@
-"""Privacy spent to meet the same targets: our loop against three other ways; rewrites its part of RESULTS.md.
+"""Privacy spent to meet the same targets: the loop against three other ways; rewrites its part of RESULTS.md.
 
-Every arm must reach a TVD target by the *exact* loss on the same rows. The loop decides by estimates from released
-codes alone and pays the highest level it looked at; the others look at the exact loss for free, which favours them:
+    python tests/benchmarks/spend.py [--adult PATH] [--keys 5] [--case NAME ...] [--dry]
 
-- the same ladder drawn fresh, every attempt paid;
-- a doubling ladder drawn fresh, every attempt paid;
-- the oracle: one draw at the lowest rung that meets the target.
+Every arm must meet every target by the *exact* loss on the same rows. The loop decides by estimates from released
+codes alone and pays the highest level it looked at; the others look at the exact losses for free, which favours them:
 
-Run with ``python tests/benchmarks/spend.py [folder of uci_adult_train.csv]``.
+- the same ladder drawn fresh, every attempt paid: the column whose exact loss is worst for its target goes one rung up;
+- a doubling ladder drawn fresh, every attempt paid, likewise;
+- the oracle: one draw of every column, at levels of the same ladder none of which could be one rung lower.
 """
 
 from __future__ import annotations
 
-import sys
-from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
+import argparse
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
-import pyarrow.csv as pc
-from numpy.typing import NDArray
+from rehearsal import Outcome, Plan, Unit, covered_loop, oracle, paid_loop
+from results import machine, table, write_section
+from sources import Column, add_paths, files, read
 
 from trasgo_lib.amounts import Epsilon
-from trasgo_lib.data import CategoryDomain
-from trasgo_lib.loop import Knowledge, is_met, predict_losses
-from trasgo_lib.mechanisms import Chain, build_chain, build_channel
-from trasgo_lib.noise import Keystream
 from trasgo_lib.plan import Target
-from trasgo_lib.utility import LossColumn, divergence_of_counts, estimate_losses
+from trasgo_lib.utility import LossColumn
 
-RESULTS = Path(__file__).with_name("RESULTS.md")
-START, END = "<!-- spend: start -->", "<!-- spend: end -->"
-CPS = Path(__file__).resolve().parents[2] / "configs" / "demo" / "cps1988.csv"
-KEYS = 5
-RUNGS = tuple(Epsilon.floor(Epsilon.parse("0.25").fraction * 5**k / 4**k) for k in range(18))
-"""0.25 to about 11 in steps of 1.25, the default ladder."""
+LADDER = tuple(Epsilon.floor(Epsilon.parse("0.25").fraction * 5**k / 4**k) for k in range(19))
+"""0.25 to about 14 in steps of 1.25, the default ladder."""
 
 DOUBLING = tuple(Epsilon.parse("0.25").times(2**k) for k in range(7))
-TARGETS = {
-    "cps1988": {"ethnicity": "0.05", "smsa": "0.05", "region": "0.05", "parttime": "0.05"},
-    "adult": dict.fromkeys(("workclass", "marital-status", "relationship", "race", "sex", "salary-class"), "0.05"),
-}
+
+WIDTH_SUITS = 6.0
+"""Level for which the width of the staircase is declared, as one that may meet 40 %; a chain keeps one width."""
+
+IN_BINS, IN_STEPS = "binned_randomized_response", "staircase"
+LABEL_TARGET = Target("tvd", "0.05")
 
 
 @dataclass(frozen=True)
 class Case:
-    """One column with its target."""
+    """One file with one way to noise its numbers.
 
-    name: str
-    domain: CategoryDomain
-    codes: NDArray[np.int32]
+    Args:
+        file: name of the file.
+        numbers: mechanism of the numbers.
+        target: of the numbers.
+        bins: by number, bins of its noise; empty where the mechanism has none.
+    """
+
+    file: str
+    numbers: str
     target: Target
+    bins: Mapping[str, int]
 
-    @property
-    def mechanism(self) -> str:
-        """Randomised response, binary where there are two codes."""
-        return "randomized_response" if self.domain.size == 2 else "kary_randomized_response"
+    def units(self, columns: Mapping[str, Column]) -> list[Unit]:
+        """One unit for each column, on the default ladder."""
+        return [self._number(column) if column.is_number else _label(column) for column in columns.values()]
 
-    def tvd(self, released: NDArray[np.int32]) -> float:
-        """Exact total variation distance."""
-        counts = [np.bincount(codes, minlength=self.domain.size) for codes in (self.codes, released)]
-        return float(divergence_of_counts(*counts).tvd or 0.0)
-
-
-def _cases(file: str, path: Path) -> Iterator[Case]:
-    table = pc.read_csv(path)
-    table = table.rename_columns([name.strip() for name in table.column_names])
-    for name, ceiling in TARGETS[file].items():
-        labels = [str(value).strip() for value in table[name].to_pylist()]
-        domain = CategoryDomain(sorted(set(labels)))  # a benchmark: real releases declare their codes
-        yield Case(name, domain, domain.encode(labels), Target("tvd", ceiling))
+    def _number(self, column: Column) -> Unit:
+        bins, size = self.bins.get(column.name), column.domain.size
+        measured = LossColumn(column.name, column.name, "number", size, bins or min(20, size))
+        parameters: dict[str, int] = {} if bins is None else {"bins": bins}
+        if self.numbers == IN_STEPS:
+            parameters["width"] = max(1, round((size - 1) / (1 + math.exp(WIDTH_SUITS / 2))))
+        return Unit(measured, column.domain, column.codes, self.numbers, LADDER, self.target, parameters)
 
 
-def _root(key: int) -> bytes:
-    return bytes([key] * 32)
+def _label(column: Column) -> Unit:
+    mechanism = "randomized_response" if column.domain.size == 2 else "kary_randomized_response"
+    measured = LossColumn(column.name, column.name, "label", column.domain.size)
+    return Unit(measured, column.domain, column.codes, mechanism, LADDER, LABEL_TARGET)
 
 
-def _loop(case: Case, key: int) -> tuple[Epsilon, bool]:
-    """Level paid, and whether the exact loss meets the target there."""
-    chain = build_chain(case.mechanism, case.domain, RUNGS)
-    column = LossColumn(case.name, case.name, "label", case.domain.size)
-    level = RUNGS[0]
-    while True:
-        released = chain.sample(case.codes, _streams(case, key), level)
-        found = _estimate(case, chain, column, level, released, key)
-        if is_met(found.high, case.target) or level == RUNGS[-1]:
-            return level, is_met(case.tvd(released), case.target)
-        level = _next(case, chain, level, released, key)
+CASES = {
+    "cps1988, numbers in bins": Case(
+        "cps1988", IN_BINS, Target("tvd", "0.05"), {"wage": 4, "education": 3, "experience": 4}
+    ),
+    "adult, numbers in bins": Case(
+        "adult", IN_BINS, Target("tvd", "0.05"), {"age": 4, "education-num": 4, "hours-per-week": 4}
+    ),
+    "cps1988, correlation targets": Case("cps1988", IN_STEPS, Target("correlation_loss", "40"), {}),
+    "adult, correlation targets": Case("adult", IN_STEPS, Target("correlation_loss", "40"), {}),
+}
 
 
-def _estimate(case: Case, chain: Chain, column: LossColumn, level: Epsilon, released: NDArray[np.int32], key: int):  # type: ignore[no-untyped-def]
-    channels = {case.name: chain.channel(level)}
-    stream = Keystream(_root(99), "estimate", case.name, key, level.text)
-    batches: Mapping[str, Callable[[], Iterator[NDArray[np.int32]]]] = {case.name: lambda: iter([released])}
-    losses = estimate_losses(batches, [column], channels, method="pearson", rows=len(released), stream=stream)
-    return losses.of_unit(case.name, "tvd")
+@dataclass(frozen=True)
+class Line:
+    """What the four arms spent with one key, and how many targets each met by exact loss."""
+
+    spent: tuple[float, float, float, float]
+    met: tuple[int, int, int]
+    targets: int
+    rounds: int
 
 
-def _next(case: Case, chain: Chain, level: Epsilon, released: NDArray[np.int32], key: int) -> Epsilon:
-    above = [rung for rung in RUNGS if rung > level]
-    counts = np.bincount(released, minlength=case.domain.size).astype(np.int64)
-    predicted = predict_losses(
-        Knowledge(counts, chain.channel(level)),
-        {rung: chain.channel(rung) for rung in above},
-        np.arange(case.domain.size, dtype=np.int32),
-        loss="tvd",
-        rows=len(released),
-        stream=Keystream(_root(99), "predict", case.name, key, level.text),
-    )
-    enough = [
-        entry.level for entry in predicted if entry.loss.high is not None and is_met(entry.loss.high, case.target)
+def _measured(units: list[Unit], key: int) -> Line:
+    loop = covered_loop(Plan(units, "chain"), key)
+    plan = Plan(units, "sequential")
+    ladder = paid_loop(plan, key)
+    doubling = paid_loop(Plan([replace(unit, rungs=DOUBLING) for unit in units], "sequential"), key)
+    levels = oracle(plan, ladder, key)
+    best = sum(float(level.decimal) for level in levels.values())
+    arms: tuple[Outcome, ...] = (loop, ladder, doubling)
+    spent = tuple(float(arm.spent.decimal) for arm in arms)
+    for unit in units:
+        print(unit.name, *(arm.levels[unit.name].text for arm in arms), levels[unit.name].text, loop.met[unit.name])
+    return Line((*spent, best), tuple(sum(arm.met.values()) for arm in arms), len(units), loop.rounds)
+
+
+def _row(name: str, key: int, line: Line) -> list[object]:
+    met = " / ".join(str(count) for count in line.met)
+    return [name, key, *(f"{value:.2f}" for value in line.spent), f"{met} of {line.targets}", line.rounds]
+
+
+def _ratios(name: str, lines: list[Line]) -> list[object]:
+    loop, ladder, doubling, best = np.sum([line.spent for line in lines], axis=0)
+    met = sum(line.met[0] for line in lines), sum(line.targets for line in lines)
+    return [
+        f"**{name}**",
+        "all",
+        f"{loop:.1f}",
+        f"{ladder / loop:.2f}x",
+        f"{doubling / loop:.2f}x",
+        f"{loop / best:.2f}x of it",
+        f"{met[0]} of {met[1]} by the loop",
+        "",
     ]
-    return min(enough, default=above[0])
-
-
-def _streams(case: Case, key: int) -> Callable[[str, Epsilon], Keystream]:
-    return lambda purpose, level: Keystream(_root(key), case.name, purpose, level.text)
-
-
-def _fresh(case: Case, key: int, rungs: tuple[Epsilon, ...]) -> tuple[Epsilon, Epsilon]:
-    """What all attempts cost until the exact loss meets the target, and the last level."""
-    spent = Epsilon(0)
-    for rung in rungs:
-        channel = build_channel(case.mechanism, case.domain, rung.text)
-        released = channel.sample(case.codes, Keystream(_root(key), "fresh", case.name, rung.text))
-        spent += rung
-        if is_met(case.tvd(released), case.target):
-            return spent, rung
-    return spent, rungs[-1]
-
-
-def _line(file: str, key: int, cases: list[Case]) -> tuple[list[float], str]:
-    loops = [_loop(case, key) for case in cases]
-    ladder = [_fresh(case, key, RUNGS) for case in cases]
-    doubling = [_fresh(case, key, DOUBLING) for case in cases]
-    sums = [
-        sum(float(level.decimal) for level in levels)
-        for levels in (
-            [level for level, _ in loops],
-            [spent for spent, _ in ladder],
-            [spent for spent, _ in doubling],
-            [last for _, last in ladder],
-        )
-    ]
-    met = sum(is_exact for _, is_exact in loops)
-    figures = " | ".join(f"{value:.2f}" for value in sums)
-    return sums, f"| {file} | {key} | {figures} | {met} of {len(cases)} |"
 
 
 def main() -> None:
     """Measure and write."""
-    files = {"cps1988": CPS}
-    if len(sys.argv) > 1:
-        files["adult"] = Path(sys.argv[1]) / "uci_adult_train.csv"
-    lines, totals = [], np.zeros(4)
-    for file, path in files.items():
-        cases = list(_cases(file, path))
-        for key in range(1, KEYS + 1):
-            sums, line = _line(file, key, cases)
-            totals += sums
-            lines.append(line)
-    ratios = totals / totals[0]
-    text = [
-        START,
-        f"TVD targets of 0.05 on the category columns, {KEYS} keys, ladder 0.25 x 1.25^k. Sum over columns of epsilon;",
-        "the three other ways look at the exact loss free of charge.",
-        "",
-        "| file | key | loop | same ladder, fresh | doubling ladder, fresh | oracle | loop meets by exact loss |",
-        "|---|---|---|---|---|---|---|",
-        *lines,
-        f"| all | | {totals[0]:.1f} | {ratios[1]:.2f}x | {ratios[2]:.2f}x | {1 / ratios[3]:.2f}x of it | |",
-        END,
+    parser = argparse.ArgumentParser(description=__doc__)
+    add_paths(parser)
+    parser.add_argument("--keys", type=int, default=5)
+    parser.add_argument("--case", nargs="*", choices=CASES, default=list(CASES))
+    parser.add_argument("--dry", action="store_true", help="print only")
+    asked = parser.parse_args()
+    paths: dict[str, Path] = files(asked.adult)
+    rows, totals, everything = [], [], []
+    for name in asked.case:
+        case = CASES[name]
+        if case.file not in paths:
+            continue
+        units = case.units(read(case.file, paths[case.file]))
+        lines = []
+        for key in range(1, asked.keys + 1):
+            lines.append(_measured(units, key))
+            rows.append(_row(name, key, lines[-1]))
+            print(*rows[-1], flush=True)
+        totals.append(_ratios(name, lines))
+        everything += lines
+        print(*totals[-1], flush=True)
+    totals.append(_ratios("all", everything))
+    print(*totals[-1], flush=True)
+    if not asked.dry:
+        write_section("spend", _text(asked.keys, rows, totals))
+
+
+def _text(keys: int, rows: list[list[object]], totals: list[list[object]]) -> list[str]:
+    head = [
+        "case",
+        "key",
+        "loop",
+        "same ladder, fresh",
+        "doubling ladder, fresh",
+        "oracle",
+        "met by exact loss",
+        "rounds",
     ]
-    body = RESULTS.read_text(encoding="utf-8")
-    before, after = body.split(START)[0], body.split(END)[1]
-    RESULTS.write_text(before + "\n".join(text) + after, encoding="utf-8")
+    return [
+        machine(),
+        f"{keys} keys, ladder 0.25 x 1.25^k. Sum over all noised columns of epsilon; all arms but the loop look at",
+        "exact losses free of charge. Labels: TVD of 0.05. Numbers: TVD of 0.05 over the bins of their noise, or 40 %",
+        "of correlation loss under staircase noise. Met: by loop / same ladder / doubling ladder.",
+        "",
+        *table(head, [*rows, *totals]),
+    ]
 
 
 if __name__ == "__main__":

@@ -263,9 +263,9 @@ REAL: Mapping[str, TinyPlan] = {
     "two columns": TinyPlan(
         (
             tiny_unit("a", "randomized_response", PAIR, "2 3", ceiling="0.75"),
-            tiny_unit("b", "laplace", THREE, "1 4", ceiling="0.8"),
+            tiny_unit("b", "laplace", THREE, "2 5", ceiling="0.8"),
         ),
-        eps("6"),
+        eps("7"),
     ),
     "group": TinyPlan((tiny_unit("g", "kary_randomized_response", GROUP, "1 3 4", ceiling="0.8"),), eps("4")),
     "missing code": TinyPlan((tiny_unit("a", "laplace", THREE, "4 6", ceiling="0.7", missing=True),), eps("6")),

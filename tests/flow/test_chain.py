@@ -12,6 +12,7 @@ from office import Office, source_text
 
 import flows.release
 import tasks.draw
+import tasks.measure
 from trasgo_lib.data import PrivateCodes, ReleasedCodes, read_codes
 from trasgo_lib.mechanisms import Chain, Streams
 
@@ -152,3 +153,23 @@ def test_a_column_that_is_not_drawn_again_keeps_its_estimate(chained: Office) ->
         seen.setdefault((entry["unit"], entry["level"]), set()).add(entry["loss"])
     assert max(entry["round"] for entry in rounds) > 1
     assert all(len(losses) == 1 for losses in seen.values())
+
+
+def test_exact_losses_that_fail_do_not_decide_whether_a_release_is_published(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Under ``released`` nothing that reads the raw file may gate: it would tell something that was not charged."""
+    office = _chained(tmp_path)
+
+    def fails(*arguments: object, **names: object) -> None:
+        raise ValueError("canary 4711")
+
+    monkeypatch.setattr(tasks.measure, "measure", fails)
+    answer = office.run("--quiet")
+    assert answer.exit_code == 0, answer.text
+    losses = json.loads((office.restricted / "losses.json").read_text())
+    assert losses["losses"] == {"columns": [], "not_computed": "ValueError"}
+    assert "ValueError" in (office.restricted / "report.md").read_text()
+    stored = [path.read_bytes() for path in tmp_path.rglob("*") if path.is_file()]
+    assert "4711" not in answer.text and not any(b"canary 4711" in body for body in stored)
+    assert office.trasgo("verify", str(office.public), "--json").exit_code == 0

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import shutil
 from pathlib import Path
 from typing import Any
@@ -141,3 +142,45 @@ def test_a_group_runs_on_losses_of_its_released_codes(office: Office) -> None:
     statement = _json(office.public / "statement.json")
     assert statement["guarantee_covers_selection"] is True and statement["units"][0]["target"]["met"] is True
     assert office.trasgo("verify", str(office.public), "--json").exit_code == 0
+
+
+@pytest.fixture(scope="module")
+def correlated(tmp_path_factory: pytest.TempPathFactory) -> Office:
+    """An office that has published a group under a correlation target, judged from released codes; read only."""
+    office = Office(tmp_path_factory.mktemp("groups-correlated"))
+    lines = ["age,sex,region,wave,note"]
+    for row in range(12_000):
+        age = 18 + (row * 37 + row // 7) % 60
+        sex = "f" if (age > 48) ^ (row % 5 == 0) else "m"
+        region = ("north", "east", "south", "west")[2 * ((age > 40) ^ (row % 7 == 0)) + row % 2]
+        lines.append(f"{age},{sex},{region},2026-{1 + row % 4},n{row}")
+    (office.folder / "people.csv").write_text("\n".join(lines) + "\n", encoding="utf-8")
+    _group(office, "chain", target={"correlation_loss": "25"}, start="2")
+    office.release["loop"] |= {"loss_from": "released"}
+    office.open()
+    answer = office.run("--quiet")
+    assert answer.exit_code == 0, answer.text
+    return office
+
+
+def test_a_group_meets_a_correlation_target_from_its_released_codes(correlated: Office) -> None:
+    statement = _json(correlated.public / "statement.json")
+    assert statement["guarantee_covers_selection"] is True
+    (unit,) = statement["units"]
+    assert unit["target"]["met"] is True and float(unit["loss"]["high"]) <= 25
+    levels = [float(draw["level"]) for draw in unit["draws"]]
+    assert len(levels) > 1 and levels == sorted(levels)
+    assert correlated.trasgo("verify", str(correlated.public), "--json").exit_code == 0
+
+
+def test_estimated_correlation_losses_of_a_group_stand_beside_the_truth(correlated: Office) -> None:
+    losses = _json(correlated.restricted / "losses.json")
+    found = {column["name"]: column["correlation_loss"] for column in losses["estimates"]["columns"]}
+    for column in losses["losses"]["columns"]:
+        estimate = found[column["name"]]
+        # 95 % intervals and fresh noise: four half widths away is a fault (false alarm below 1e-10)
+        slack = 1.5 * (estimate["high"] - estimate["low"])
+        assert estimate["low"] - slack <= column["correlation_loss"] <= estimate["high"] + slack
+    report = (correlated.restricted / "report.md").read_text(encoding="utf-8")
+    row = r"\| {} \| correlation.{{0,2}}loss \| [\d.]+ \| [\d.]+ to [\d.]+ \| [\d.]+ \|"
+    assert all(re.search(row.format(name), report) for name in GROUP)

@@ -14,9 +14,9 @@ from numpy.typing import NDArray
 from trasgo_lib.budget import GeoEvent, LossEvent, RevealEvent
 from trasgo_lib.data import CategoryDomain, DateDomain, Domain, NumberDomain, ProductDomain, domain_from_description
 from trasgo_lib.errors import InputContractError, Reason, TrasgoError
-from trasgo_lib.estimation import expectation
+from trasgo_lib.estimation import SharedNoise, expectation
 from trasgo_lib.estimation.decoding import MOST_CODES
-from trasgo_lib.mechanisms import Channel, margin, rebuild_channel
+from trasgo_lib.mechanisms import Channel, kept_share, margin, rebuild_channel
 
 
 class _Missing(Enum):
@@ -47,12 +47,20 @@ class NoisedColumn:
         unit: the noise unit it was drawn with; columns of one unit share their noise.
         domain: its declared domain.
         channel: from its private codes to its published codes, the missing code included.
+        kept: for a column of a group, the share of rows whose combination its channel keeps; None for others.
     """
 
     name: str
     unit: str
     domain: Domain
     channel: Channel
+    kept: float | None = None
+
+    def noise_with(self, other: NoisedColumn) -> SharedNoise | None:
+        """How two columns of one group share their noise; None where it is independent."""
+        if self.kept is None or other.unit != self.unit:
+            return None
+        return SharedNoise(self.kept, self.channel.support, other.channel.support)
 
     @property
     def is_place(self) -> bool:
@@ -98,12 +106,14 @@ class NoisedColumn:
             value: one value, or a list, tuple, range or set of them.
 
         Raises:
-            InputContractError: a value that the domain does not hold.
+            InputContractError: a value that the domain does not hold, or none at all.
         """
         several = isinstance(value, list | tuple | set | frozenset | range)
         chosen = np.zeros(self.channel.inputs, dtype=bool)
         for one in cast(Sequence[Value], value) if several else (value,):
             chosen[self._code(one)] = True
+        if not chosen.any():
+            raise _refused(Reason.BAD_PARAMETER, self.name, "at least one value", "none", "Name values, or pass None.")
         return chosen
 
     def cells(self) -> tuple[tuple[Value, ...], NDArray[np.bool_]]:
@@ -228,7 +238,8 @@ def read_columns(channel_file: dict[str, Any]) -> Iterator[NoisedColumn]:
         for column in unit["columns"]:
             name = column["name"]
             if isinstance(domain, ProductDomain):
-                yield NoisedColumn(name, unit["name"], domain.part(name).domain, margin(channel, domain, name))
+                own, law = domain.part(name).domain, margin(channel, domain, name)
+                yield NoisedColumn(name, unit["name"], own, law, kept_share(channel))
             else:
                 yield NoisedColumn(name, unit["name"], domain, channel)
 

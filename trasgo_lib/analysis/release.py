@@ -112,17 +112,19 @@ class Release:
 
         Args:
             a: a noised column.
-            b: another one, of another noise unit.
+            b: another one.
 
         Raises:
-            InputContractError: no such column, the same noise unit twice, or too many pairs.
+            InputContractError: no such column, the same one twice, or too many pairs.
         """
         left, right = self._pair(a, b)
         (ours, our_members), (theirs, their_members) = left.cells(), right.cells()
         if len(ours) * len(theirs) > MOST_SHARES:
             raise _refused(f"{a} and {b}", f"at most {MOST_SHARES} pairs", f"{len(ours) * len(theirs)}", _COARSER)
         table = self.data.count_pairs(left, right)
-        raw = joint_subset_shares(left.channel, right.channel, table, our_members, their_members)
+        raw = joint_subset_shares(
+            left.channel, right.channel, table, our_members, their_members, together=left.noise_with(right)
+        )
         held = (our_members.T.astype(np.float64) @ table @ their_members.astype(np.float64)).ravel()
         given = [
             too_few(self.rows) or too_rare(int(count), self.rows) or _SHARE.judge(estimate, f"share of {a} and {b}")
@@ -183,11 +185,11 @@ class Release:
 
         Args:
             a: a noised column.
-            b: another one, of another noise unit.
+            b: another one.
 
         Raises:
-            InputContractError: no such column, labels without an order, the same noise unit twice, or too many pairs
-                of values.
+            InputContractError: no such column, labels without an order, the same one twice, or too many pairs of
+                values.
         """
         left, right = self._pair(a, b)
         scales = {column.name: column.ranks for column in (left, right)}
@@ -196,7 +198,12 @@ class Release:
             raise _refused(unordered, "numbers, dates, or labels with an order", "labels without one", _CROSSTAB)
         table = self.data.count_pairs(left, right)
         found = too_few(self.rows) or correlation(
-            left.channel, right.channel, table, left_values=scales[a], right_values=scales[b]
+            left.channel,
+            right.channel,
+            table,
+            left_values=scales[a],
+            right_values=scales[b],
+            together=left.noise_with(right),
         )
         return _CORRELATION.judge(found, f"correlation of {a} and {b}")
 
@@ -237,7 +244,9 @@ class Release:
             raise _refused(by, f"at most {MOST_SHARES} entries", f"{len(groups) * functions.shape[1]}", _COARSER)
         table = self.data.count_pairs(column, other)
         few = too_few(self.rows)
-        raw = conditional_means(column.channel, other.channel, table, functions, counted, members)
+        raw = conditional_means(
+            column.channel, other.channel, table, functions, counted, members, together=column.noise_with(other)
+        )
         return {
             group: tuple(few or possible.judge(one, f"{asked.name} where {by} is {group}") for one in estimates)
             for group, estimates in zip(groups, raw, strict=True)
@@ -261,10 +270,8 @@ class Release:
 
     def _pair(self, a: str, b: str) -> tuple[NoisedColumn, NoisedColumn]:
         left, right = self._column(a), self._column(b)
-        if left.unit == right.unit:
-            came = "the same column twice" if a == b else f"two columns of the group {left.unit}"
-            fix = "Their noise is not independent: choose columns that were drawn apart."
-            raise _refused(f"{a} and {b}", "columns of two noise units", came, fix)
+        if a == b:
+            raise _refused(f"{a} and {b}", "two columns", "the same column twice", "Ask about two columns.")
         return left, right
 
     def _unknown(self, name: str) -> InputContractError:

@@ -6,6 +6,7 @@ from trasgo_lib.estimation.moments import Powers, mean, powers, variance
 from trasgo_lib.estimation.pairs import correlation, covariance
 from trasgo_lib.estimation.shares import ShareEstimates, joint_shares, project_simplex, shares
 from trasgo_lib.estimation.subsets import conditional_means, joint_subset_shares, subset_shares
+from trasgo_lib.estimation.together import SharedNoise
 
 __all__ = [
     "NORMAL_95",
@@ -13,6 +14,7 @@ __all__ = [
     "Estimate",
     "Powers",
     "ShareEstimates",
+    "SharedNoise",
     "TargetKind",
     "conditional_means",
     "correlation",

@@ -1,12 +1,13 @@
 """Covariances and correlations of two columns' private values, from joint released counts.
 
-The noise of two columns is independent, so products of decoders decode products. Moments are taken over the rows in
-which both values are present. See ``moments`` for how standard errors come about.
+Where the noise of two columns is independent, products of decoders decode products; two columns of one group are
+decoded together. Moments are taken over the rows in which both values are present. See ``moments`` for how standard
+errors come about.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,6 +15,7 @@ from numpy.typing import NDArray
 from trasgo_lib.estimation.estimate import Estimate, TargetKind
 from trasgo_lib.estimation.moments import CONSTANT, Powers, powers
 from trasgo_lib.estimation.shares import checked_counts
+from trasgo_lib.estimation.together import PairDecoder, SharedNoise
 from trasgo_lib.mechanisms import Channel
 
 PairWeights = NDArray[np.float64]
@@ -80,22 +82,33 @@ class PairMoments:
 
 @dataclass(frozen=True, slots=True)
 class Cells:
-    """The cells of a joint table that occur, with both columns' decoders looked up."""
+    """The cells of a joint table that occur.
+
+    Args:
+        shares: float64[cells].
+        rows: number of rows.
+        pair: of the powers 0 to 4 of both columns, looked up in every cell: float64[cells, 5] on either side.
+    """
 
     shares: NDArray[np.float64] = field(repr=False)
-    left: NDArray[np.float64] = field(repr=False)
-    right: NDArray[np.float64] = field(repr=False)
     rows: float
+    pair: PairDecoder = field(repr=False)
 
     def moments(self) -> NDArray[np.float64]:
         """Decoded means of products of powers up to 2: float64[3, 3]."""
-        found: NDArray[np.float64] = (self.left[:, :3] * self.shares[:, None]).T @ self.right[:, :3]
-        return found
+        pair = self.pair
+        seen = (pair.left[:, :3] * self.shares[:, None]).T @ pair.right[:, :3]
+        return pair.decoded(seen, np.outer(pair.left_means[:3], pair.right_means[:3]))
 
-    def influence(self, weights: PairWeights) -> NDArray[np.float64]:
-        """float64[cells]."""
-        found: NDArray[np.float64] = np.einsum("ck,kl,cl->c", self.left[:, :3], weights, self.right[:, :3])
-        return found
+    def influence(self, weights: NDArray[np.float64]) -> NDArray[np.float64]:
+        """A polynomial in both columns, decoded: float64[cells].
+
+        Args:
+            weights: ``PairWeights``, or float64[5, 5] for powers up to 4.
+        """
+        size, pair = len(weights), self.pair
+        seen = np.einsum("ck,kl,cl->c", pair.left[:, :size], weights, pair.right[:, :size])
+        return pair.decoded(seen, float(pair.left_means[:size] @ weights @ pair.right_means[:size]))
 
     def standard_error(self, weights: PairWeights, target: TargetKind) -> float:
         """Of a mean of influences."""
@@ -104,8 +117,7 @@ class Cells:
         if target == "population":
             spread -= (self.shares @ influence) ** 2
         else:
-            squared = square_weights(weights)
-            spread -= self.shares @ np.einsum("ck,kl,cl->c", self.left, squared, self.right)
+            spread -= self.shares @ self.influence(square_weights(weights))
         return float(np.sqrt(max(0.0, float(spread)) / max(1.0, self.rows - 1)))
 
 
@@ -126,6 +138,7 @@ def covariance(
     left_values: NDArray[np.float64] | None = None,
     right_values: NDArray[np.float64] | None = None,
     target: TargetKind = "population",
+    together: SharedNoise | None = None,
 ) -> Estimate:
     """Covariance over the rows in which both values are present, divided by their number.
 
@@ -136,11 +149,12 @@ def covariance(
         left_values: float64[inputs], what each left code counts as, NaN for missing; None: code steps.
         right_values: likewise of the right.
         target: whether the rows themselves count as drawn at random.
+        together: for two columns of one group; None where the noise of the two is independent.
 
     Raises:
         InputContractError: no rows, or a table of another shape.
     """
-    ready = _prepared(left, right, table, left_values, right_values)
+    ready = _prepared(left, right, table, left_values, right_values, together)
     if isinstance(ready, str):
         return Estimate.none(ready)
     ours, theirs, cells = ready
@@ -160,6 +174,7 @@ def correlation(
     left_values: NDArray[np.float64] | None = None,
     right_values: NDArray[np.float64] | None = None,
     target: TargetKind = "population",
+    together: SharedNoise | None = None,
 ) -> Estimate:
     """Pearson's correlation over the rows in which both values are present.
 
@@ -170,11 +185,12 @@ def correlation(
         left_values: float64[inputs], what each left code counts as, NaN for missing; None: code steps.
         right_values: likewise of the right.
         target: whether the rows themselves count as drawn at random.
+        together: for two columns of one group; None where the noise of the two is independent.
 
     Raises:
         InputContractError: no rows, or a table of another shape.
     """
-    ready = _prepared(left, right, table, left_values, right_values)
+    ready = _prepared(left, right, table, left_values, right_values, together)
     if isinstance(ready, str):
         return Estimate.none(ready)
     ours, theirs, cells = ready
@@ -212,6 +228,7 @@ def _prepared(
     table: NDArray[np.integer],
     left_values: NDArray[np.float64] | None,
     right_values: NDArray[np.float64] | None,
+    together: SharedNoise | None,
 ) -> tuple[Powers, Powers, Cells] | str:
     counts = checked_counts(table, (left.outputs, right.outputs))
     ours, theirs = powers(left, left_values), powers(right, right_values)
@@ -221,7 +238,9 @@ def _prepared(
         return theirs
     places = np.nonzero(counts)
     rows = float(counts.sum())
-    cells = Cells(counts[places] / rows, ours.decoded[places[0]], theirs.decoded[places[1]], rows)
+    pair = PairDecoder.of(ours.decoded, theirs.decoded, together)
+    looked_up = replace(pair, left=pair.left[places[0]], right=pair.right[places[1]])
+    cells = Cells(counts[places] / rows, rows, looked_up)
     return ours, theirs, cells
 
 

@@ -13,6 +13,7 @@ from trasgo_lib.estimation.decoding import decode
 from trasgo_lib.estimation.estimate import Estimate
 from trasgo_lib.estimation.moments import TOO_LARGE
 from trasgo_lib.estimation.shares import checked_counts
+from trasgo_lib.estimation.together import PairDecoder, SharedNoise
 from trasgo_lib.mechanisms import Channel
 
 LEAST_SHARE_SCORE = 4.0
@@ -47,15 +48,18 @@ def joint_subset_shares(
     table: NDArray[np.integer],
     left_members: NDArray[np.bool_],
     right_members: NDArray[np.bool_],
+    *,
+    together: SharedNoise | None = None,
 ) -> tuple[Estimate, ...]:
     """Shares of pairs of sets of two columns' codes, unbiased and not cut to 0..1; the right set runs fastest.
 
     Args:
         left: channel of the left column.
-        right: channel of the right column; the noise of the two is independent.
+        right: channel of the right column.
         table: counts by output codes, int[left outputs, right outputs]; public.
         left_members: bool[left inputs, sets].
         right_members: bool[right inputs, sets].
+        together: for two columns of one group; None where the noise of the two is independent.
 
     Raises:
         InputContractError: no rows, or a table of another shape.
@@ -65,8 +69,10 @@ def joint_subset_shares(
     if ours is None or theirs is None:
         return (Estimate.none(TOO_LARGE),) * int(left_members.shape[1] * right_members.shape[1])
     shares, rows = counts / counts.sum(), float(counts.sum())
-    values: NDArray[np.float64] = ours.values.T @ shares @ theirs.values
-    squares: NDArray[np.float64] = (ours.values**2).T @ shares @ theirs.values**2
+    pair = PairDecoder.of(ours.values, theirs.values, together)
+    seen, fresh = pair.left.T @ shares @ pair.right, np.outer(pair.left_means, pair.right_means)
+    values = pair.decoded(seen, fresh)
+    squares = pair.squared((pair.left**2).T @ shares @ pair.right**2, seen, fresh)
     bias = ours.bias[:, None] + theirs.bias[None, :] + np.outer(ours.bias, theirs.bias)
     return _estimates(values.ravel(), squares.ravel(), bias.ravel(), rows)
 
@@ -86,6 +92,8 @@ def conditional_means(
     functions: NDArray[np.float64],
     counted: NDArray[np.bool_],
     members: NDArray[np.bool_],
+    *,
+    together: SharedNoise | None = None,
 ) -> tuple[tuple[Estimate, ...], ...]:
     """Means of private functions over the rows whose other column holds a code of a set.
 
@@ -93,11 +101,12 @@ def conditional_means(
 
     Args:
         column: the channel of the column.
-        other: the channel of the other column; the noise of the two is independent.
+        other: the channel of the other column.
         table: counts by output codes, int[column outputs, other outputs]; public.
         functions: float64[column inputs, m], averaged; 0 where not counted.
         counted: bool[column inputs], the codes whose rows count.
         members: bool[other inputs, sets].
+        together: for two columns of one group; None where the noise of the two is independent.
 
     Returns:
         One tuple a set, one estimate a function in it.
@@ -112,18 +121,23 @@ def conditional_means(
     if ours is None or theirs is None:
         return ((Estimate.none(TOO_LARGE),) * width,) * int(members.shape[1])
     shares, rows = counts / counts.sum(), float(counts.sum())
-    seen = shares @ theirs.values, shares @ theirs.values**2
-    present, decoded = ours.values[:, 0], ours.values[:, 1:]
+    pair = PairDecoder.of(ours.values, theirs.values, together)
+    seen = shares @ pair.right, shares @ pair.right**2
+    present, counts_as = pair.left[:, 0], pair.left[:, 1:]
     found = []
     for place, off in enumerate(theirs.bias.tolist()):
         first, second = seen[0][:, place], seen[1][:, place]  # decoder of the set, and its square, by released code
-        size = float(present @ first)
-        if size <= LEAST_SHARE_SCORE * np.sqrt(max(0.0, float(present**2 @ second) - size**2) / max(1.0, rows - 1)):
+        fresh = pair.left_means * pair.right_means[place]
+        whole = present @ first
+        size = float(pair.decoded(whole, fresh[0]))
+        square = float(pair.squared(present**2 @ second, whole, fresh[0]))
+        if size <= LEAST_SHARE_SCORE * np.sqrt(max(0.0, square - size**2) / max(1.0, rows - 1)):
             found.append((Estimate.none(HIDDEN_GROUP),) * width)
             continue
-        values = decoded.T @ first / size
-        influence = decoded - present[:, None] * values
-        errors = np.sqrt((influence**2).T @ second / max(1.0, rows - 1)) / size
+        values = pair.decoded(counts_as.T @ first, fresh[1:]) / size
+        influence = counts_as - present[:, None] * values
+        squares = pair.squared((influence**2).T @ second, influence.T @ first, fresh[1:] - fresh[0] * values)
+        errors = np.sqrt(np.maximum(0.0, squares) / max(1.0, rows - 1)) / size
         lost = np.abs(functions - counted[:, None] * values).max(axis=0) * off
         bias = ((ours.bias[1:] + np.abs(values) * ours.bias[0]) * (1 + off) + lost) / size
         found.append(tuple(Estimate.of(*each, bias=moved) for *each, moved in zip(values, errors, bias, strict=True)))

@@ -64,10 +64,13 @@ def next_step(plan: LoopPlan, history: History, predictions: Predictions | None 
         names = ", ".join(unit.name for unit in hopeless)
         return _stop(plan, "unmet", unmet, latest, levels, f"not raised, since no level can meet the target of {names}")
     expected = predictions or {}
+    order = _order(unmet, latest, expected)
+    is_shared = sum(_is_correlation(unit) for unit in unmet) > 1
     climbing = [
         (unit, rungs)
-        for unit in sorted(unmet, key=lambda unit: _urgency(unit, latest[unit.name], expected))
-        if latest[unit.name].is_mendable and (rungs := _wanted(unit, latest[unit.name], expected))
+        for unit in order
+        if latest[unit.name].is_mendable
+        and (rungs := _wanted(unit, latest[unit.name], {} if is_shared and _is_correlation(unit) else expected))
     ]
     for unit, rungs in climbing:
         for rung in rungs:
@@ -127,6 +130,14 @@ def _next_rung(unit: LoopUnit, entry: RoundEntry) -> Epsilon | None:
     return next((rung for rung in unit.rungs if rung > entry.level), None)
 
 
+def _is_correlation(unit: LoopUnit) -> bool:
+    """Whether the target is a correlation loss. Such losses fall when any of their columns climbs.
+
+    So while several miss their targets none of them jumps: the prediction takes the others to stay where they are.
+    """
+    return unit.target is not None and unit.target.loss == "correlation_loss"
+
+
 def _wanted(unit: LoopUnit, entry: RoundEntry, predictions: Predictions) -> tuple[Epsilon, ...]:
     """Rungs to try, the best first: the lowest one predicted to meet the target, then the next one."""
     above = [rung for rung in unit.rungs if rung > entry.level]
@@ -147,13 +158,30 @@ def _after(plan: LoopPlan, unit: LoopUnit, rung: Epsilon, levels: _Levels) -> Co
     return after if after.fits(total_of(plan)) else None
 
 
+def _order(unmet: Sequence[LoopUnit], latest: Mapping[str, RoundEntry], predictions: Predictions) -> list[LoopUnit]:
+    """Units in the order in which they may climb.
+
+    While noise hides the correlation loss of one unit, all units that miss theirs climb together, from the lowest
+    level up: the loss that is seen first would send its unit far above the others, which are what it lacks.
+    """
+    keys = {unit.name: _urgency(unit, latest[unit.name], predictions) for unit in unmet}
+    if any(_is_correlation(unit) and keys[unit.name][0] for unit in unmet):
+        together = {unit.name: (True, float(latest[unit.name].level.units)) for unit in unmet if _is_correlation(unit)}
+        keys |= together
+    return sorted(unmet, key=lambda unit: keys[unit.name])
+
+
 def _urgency(unit: LoopUnit, entry: RoundEntry, predictions: Predictions) -> tuple[bool, float]:
-    """Sort key: the largest loss in terms of its ceiling first, losses without evidence last, then release order."""
+    """Sort key: the largest loss in terms of its ceiling first, those without evidence last, then release order.
+
+    Of units without evidence the one at the lowest level goes first: else the first of the release would take the whole
+    total before another is seen at a level at which its noise hides it no more.
+    """
     following = _next_rung(unit, entry)
     at_next = next((found.loss.value for found in predictions.get(unit.name, ()) if found.level == following), None)
     loss = entry.loss if at_next is None else at_next
     if loss is None or math.isnan(loss) or unit.target is None:
-        return True, 0.0
+        return True, float(entry.level.units)
     ceiling = float(unit.target.ceiling)
     return False, -loss / ceiling if ceiling else -math.inf
 

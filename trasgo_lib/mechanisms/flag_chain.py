@@ -24,6 +24,7 @@ from trasgo_lib.mechanisms.base import TableKernel
 from trasgo_lib.mechanisms.calibration import SLACK, meets
 from trasgo_lib.mechanisms.certificate import rounded_up
 from trasgo_lib.mechanisms.channel import Json
+from trasgo_lib.mechanisms.coarse_channel import CoarseChannel
 from trasgo_lib.mechanisms.coupling import Coupling, Ladder, level_facts, unreachable_step
 from trasgo_lib.mechanisms.fixed_point import CONTEXT
 from trasgo_lib.mechanisms.krr import other_weight
@@ -31,7 +32,6 @@ from trasgo_lib.mechanisms.missing import FlaggedChannel
 from trasgo_lib.mechanisms.parameters import StoredParameters, read_fill, refused
 from trasgo_lib.mechanisms.rotation_chain import RotationProduct, descend, products
 from trasgo_lib.mechanisms.shift import ShiftChannel
-from trasgo_lib.mechanisms.shift_chain import ProductChannel
 
 _WORD = 1 << 64
 _LEAST_LEFT = Decimal("1e-6")
@@ -227,13 +227,13 @@ def couple_flagged(
         facts = level_facts(
             name, value.version, (size + 1, size + 1), parameters, claim, certificate, rounded_up(apart)
         )
-        channels.append(FlaggedChannel(facts, cast(ShiftChannel | ProductChannel, value), flags.nominal_other, fill))
+        channels.append(FlaggedChannel(facts, cast(ShiftChannel | CoarseChannel, value), flags.nominal_other, fill))
     steps = tuple(
         FlaggedStep(cast(TableKernel, step), flip) for step, flip in zip(values.steps, reversed(flips[1:]), strict=True)
     )
     released = np.minimum(np.arange(2 * size, dtype=np.int32), np.int32(size))
     return Coupling(
-        FlaggedTop(cast(ShiftChannel | ProductChannel, values.channels[-1]), flips[0], fill),
+        FlaggedTop(cast(ShiftChannel | CoarseChannel, values.channels[-1]), flips[0], fill),
         steps,
         tuple(channels),
         released,

@@ -21,6 +21,7 @@ from trasgo_lib.mechanisms.base import ChannelFacts, TableChannel
 from trasgo_lib.mechanisms.calibration import ScaleSearch, build_levels, meets
 from trasgo_lib.mechanisms.certificate import has_monotone_ratios, log_ratio
 from trasgo_lib.mechanisms.channel import Json
+from trasgo_lib.mechanisms.coarse_channel import CoarseChannel
 from trasgo_lib.mechanisms.coupling import Coupling, Ladder, level_facts, unreachable_step
 from trasgo_lib.mechanisms.fixed_point import BITS, symmetric_weights
 from trasgo_lib.mechanisms.flag_chain import Sides
@@ -28,8 +29,8 @@ from trasgo_lib.mechanisms.gaussian import NAME, VERSION, build_gaussian, normal
 from trasgo_lib.mechanisms.parameters import StoredParameters, read_delta, refused
 from trasgo_lib.mechanisms.shift import ShiftChannel, ShiftNoise
 from trasgo_lib.mechanisms.shift_chain import (
-    ProductChannel,
     ShiftKernel,
+    ShiftLaw,
     prefix_epsilon,
     published_difference,
     truncated,
@@ -185,7 +186,8 @@ def _channels(
         difference = published_difference(row)
         if difference is None:
             raise unreachable_step(NAME, claim)
-        channels.append(ProductChannel(facts_of(claim, row, difference), top, kernels[:place], SmoothInverse))
+        law = ShiftLaw(top, kernels[:place])
+        channels.append(CoarseChannel(facts_of(claim, row, difference), law, SmoothInverse))
     return tuple(reversed(channels))
 
 

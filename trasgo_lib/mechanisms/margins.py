@@ -55,6 +55,17 @@ def margin(channel: Channel, domain: ProductDomain, part: str) -> TableChannel:
     return BinnedChannel(facts, of_codes, representatives, other, values)
 
 
+def kept_share(channel: Channel) -> float:
+    """The share of rows whose combination a group's channel keeps; the others are drawn afresh from all combinations.
+
+    Raises:
+        ConfigError: another mechanism.
+    """
+    if not isinstance(channel, RotationChannel):
+        raise refused("group", "kary_randomized_response", channel.name, "Use the group's channel.")
+    return (_WORD - channel.inputs * channel.other) / _WORD
+
+
 def _loss(difference: Decimal) -> Decimal:
     """What a relative difference of every weight can add to a log-ratio."""
     share = Fraction(difference)

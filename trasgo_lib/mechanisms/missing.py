@@ -24,10 +24,10 @@ from trasgo_lib.mechanisms.base import ChannelFacts, TableChannel
 from trasgo_lib.mechanisms.calibration import SLACK, require_certified
 from trasgo_lib.mechanisms.certificate import largest_ratio, log_ratio, shift_extremes
 from trasgo_lib.mechanisms.channel import Json
+from trasgo_lib.mechanisms.coarse_channel import CoarseChannel
 from trasgo_lib.mechanisms.fixed_point import CONTEXT
 from trasgo_lib.mechanisms.parameters import StoredParameters, read_fill, refused
 from trasgo_lib.mechanisms.shift import ShiftChannel
-from trasgo_lib.mechanisms.shift_chain import ProductChannel
 
 _WORD = 1 << 64
 
@@ -44,7 +44,7 @@ class FlaggedChannel(TableChannel):
 
     words_per_row = 2
 
-    def __init__(self, facts: ChannelFacts, value: ShiftChannel | ProductChannel, flip: int, fill: int) -> None:
+    def __init__(self, facts: ChannelFacts, value: ShiftChannel | CoarseChannel, flip: int, fill: int) -> None:
         super().__init__(facts)
         self._value = value
         self._flip = flip

@@ -19,12 +19,12 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from trasgo_lib.mechanisms.base import ChannelFacts, TableChannel, TableKernel
+from trasgo_lib.mechanisms.base import TableKernel
 from trasgo_lib.mechanisms.certificate import log_ratio, shift_extremes
 from trasgo_lib.mechanisms.fixed_point import CONTEXT, rounded_row
-from trasgo_lib.mechanisms.shift import InverseOf, Linear, ShiftChannel
+from trasgo_lib.mechanisms.shift import Linear, ShiftChannel
 from trasgo_lib.mechanisms.shift_chain import rounded_difference
-from trasgo_lib.noise import AliasTable, DenseAlias
+from trasgo_lib.noise import AliasTable
 
 _WORD = 1 << 64
 
@@ -150,68 +150,28 @@ class _Mixture:
         return outputs + float(frequencies.sum()) * self._fresh
 
 
-class RefreshedChannel(TableChannel):
-    """A coarse level of a refresh chain: the top channel, or a draw from the fixed law.
+class RefreshLaw:
+    """The top channel, or a draw from the fixed law; a ``LevelLaw``.
 
     Args:
-        facts: public facts of the level.
         top: channel of the top level.
         product: the product that ran.
-        inverse: how the level is undone.
     """
 
-    def __init__(self, facts: ChannelFacts, top: ShiftChannel, product: RefreshProduct, inverse: InverseOf) -> None:
-        super().__init__(facts)
+    def __init__(self, top: ShiftChannel, product: RefreshProduct) -> None:
         self._top, self._product = top, product
         scale = 1 << (64 * (product.words - 1))
         fresh = np.array([float(Fraction(entry, scale << 64)) for entry in product.fresh])
-        self._linear = _Mixture(top.noise, float(Fraction(product.kept, scale)), fresh)
-        self._inverse = inverse(self._linear)
+        self.linear = _Mixture(top.noise, float(Fraction(product.kept, scale)), fresh)
 
     def row(self, code: int) -> NDArray[np.uint64]:
-        """The published weights of one input as uint64[outputs]: the product's row, rounded to a word."""
+        """The product's row of one input, rounded to words: uint64[outputs]."""
         kept = self._product.kept
         row = zip(self._top.weights(code), self._product.fresh, strict=True)
         return rounded_row([kept * weight + fresh for weight, fresh in row])
 
-    def weights(self, code: int) -> tuple[int, ...]:
-        """Published weights over output codes for one input: integers >= 1 that sum to 2**64."""
-        return tuple(self.row(self._checked_code(code)).tolist())
-
-    def expectation(self, values: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Expected value of a function of the output, for each input."""
-        return self._linear.expectation(values)
-
-    @cached_property
-    def _decoder(self) -> tuple[NDArray[np.float64], float]:
-        return self._inverse.scores()
-
-    @property
-    def scores(self) -> NDArray[np.float64] | None:
-        """Decoder in code steps; see ``score_bias`` for how exact it is."""
-        return self._decoder[0]
-
-    @property
-    def score_bias(self) -> float:
-        """Largest distance, in code steps, between an input and the expected score of its output."""
-        return self._decoder[1]
-
-    def invert(self, histogram: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Input frequencies from output frequencies, as exact as the family allows."""
-        return self._inverse.frequencies(np.asarray(histogram, dtype=np.float64))
-
-    @cached_property
-    def _alias(self) -> DenseAlias:
-        return DenseAlias(np.stack([self.row(code) for code in range(self.inputs)]))
-
-    def draw_into(self, codes: NDArray[np.int32], words: NDArray[np.uint64], out: NDArray[np.int32]) -> None:
-        """Write draws from the published weights: int32[rows], uint64[rows] -> ``out``, int32[rows]."""
-        self._alias.draw(codes, words, out)
-
-    def _draw(self, codes: NDArray[np.int32], words: NDArray[np.uint64], out: NDArray[np.int32]) -> None:
-        self.draw_into(codes, words, out)
-
-    def _table_bytes(self) -> Iterator[bytes]:
+    def table_bytes(self) -> Iterator[bytes]:
+        """Bytes that fix every weight, little-endian words."""
         yield self._top.noise.weights.astype("<u8").tobytes()
         for entry in (self._product.kept, *self._product.fresh):
             yield entry.to_bytes(8 * self._product.words + 8, "little")

@@ -19,12 +19,12 @@ from itertools import accumulate
 import numpy as np
 from numpy.typing import NDArray
 
-from trasgo_lib.mechanisms.base import ChannelFacts, TableChannel, TableKernel
+from trasgo_lib.mechanisms.base import TableKernel
 from trasgo_lib.mechanisms.certificate import log_ratio, rounded_up
 from trasgo_lib.mechanisms.fixed_point import rounded_row
-from trasgo_lib.mechanisms.shift import InverseOf, ShiftChannel, ShiftNoise
+from trasgo_lib.mechanisms.shift import ShiftChannel, ShiftNoise
 from trasgo_lib.mechanisms.shift_rows import clamped_row
-from trasgo_lib.noise import AliasTable, DenseAlias
+from trasgo_lib.noise import AliasTable
 
 _WORD = 1 << 64
 _NOMINAL_BITS = 256
@@ -178,73 +178,27 @@ class ShiftProduct:
         return frequencies
 
 
-class ProductChannel(TableChannel):
-    """A coarse level of a chain of shift families: what the top level and the kernels below it do together.
+class ShiftLaw:
+    """What a top shift family and the kernels after it do together; a ``LevelLaw``.
 
     Args:
-        facts: public facts of the level.
         top: channel of the top level.
         kernels: in the order in which they run.
-        inverse: how the product is undone.
     """
 
-    def __init__(
-        self, facts: ChannelFacts, top: ShiftChannel, kernels: Sequence[ShiftKernel], inverse: InverseOf
-    ) -> None:
-        super().__init__(facts)
+    def __init__(self, top: ShiftChannel, kernels: Sequence[ShiftKernel]) -> None:
         self._top, self._kernels = top, tuple(kernels)
-        self._linear = ShiftProduct([top.noise, *(kernel.noise for kernel in kernels)])
-        self._inverse = inverse(self._linear)
+        self.linear = ShiftProduct([top.noise, *(kernel.noise for kernel in kernels)])
 
     def row(self, code: int) -> NDArray[np.uint64]:
-        """The published weights of one input as uint64[outputs]: the product's row, rounded to a word."""
+        """The product's row of one input, rounded to words: uint64[outputs]."""
         row: Sequence[int] = self._top.weights(code)
         for kernel in self._kernels:
             row = truncated(kernel.push(row), _NOMINAL_BITS)
         return rounded_row(row)
-
-    def weights(self, code: int) -> tuple[int, ...]:
-        """Published weights over output codes for one input: integers >= 1 that sum to 2**64."""
-        return tuple(self.row(self._checked_code(code)).tolist())
-
-    def expectation(self, values: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Expected value of a function of the output, for each input."""
-        return self._linear.expectation(values)
-
-    @cached_property
-    def _decoder(self) -> tuple[NDArray[np.float64], float]:
-        return self._inverse.scores()
-
-    @property
-    def scores(self) -> NDArray[np.float64] | None:
-        """Decoder in code steps; see ``score_bias`` for how exact it is."""
-        return self._decoder[0]
-
-    @property
-    def score_bias(self) -> float:
-        """Largest distance, in code steps, between an input and the expected score of its output."""
-        return self._decoder[1]
-
-    def invert(self, histogram: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Input frequencies from output frequencies, as exact as the family allows."""
-        return self._inverse.frequencies(np.asarray(histogram, dtype=np.float64))
-
-    @cached_property
-    def _alias(self) -> DenseAlias:
-        return DenseAlias(np.stack([self.row(code) for code in range(self.inputs)]))
-
-    def draw_into(self, codes: NDArray[np.int32], words: NDArray[np.uint64], out: NDArray[np.int32]) -> None:
-        """Write draws from the published weights: int32[rows], uint64[rows] -> ``out``, int32[rows]."""
-        self._alias.draw(codes, words, out)
-
-    def _draw(self, codes: NDArray[np.int32], words: NDArray[np.uint64], out: NDArray[np.int32]) -> None:
-        self.draw_into(codes, words, out)
 
     def table_bytes(self) -> Iterator[bytes]:
         """Bytes that fix every weight, little-endian words."""
         yield self._top.noise.weights.astype("<u8").tobytes()
         for kernel in self._kernels:
             yield kernel.noise.weights.astype("<u8").tobytes()
-
-    def _table_bytes(self) -> Iterator[bytes]:
-        yield from self.table_bytes()

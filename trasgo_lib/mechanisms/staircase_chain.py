@@ -9,9 +9,10 @@ from trasgo_lib.data import Domain
 from trasgo_lib.mechanisms.base import TableChannel
 from trasgo_lib.mechanisms.calibration import SLACK, meets
 from trasgo_lib.mechanisms.channel import Json
+from trasgo_lib.mechanisms.coarse_channel import CoarseChannel
 from trasgo_lib.mechanisms.coupling import Coupling, Ladder, level_facts, unreachable_step
 from trasgo_lib.mechanisms.parameters import StoredParameters, refused
-from trasgo_lib.mechanisms.refresh_chain import RefreshedChannel, RefreshKernel, RefreshProduct
+from trasgo_lib.mechanisms.refresh_chain import RefreshKernel, RefreshLaw, RefreshProduct
 from trasgo_lib.mechanisms.shift import ShiftChannel, ShiftNoise
 from trasgo_lib.mechanisms.smooth_inverse import SmoothInverse
 from trasgo_lib.mechanisms.staircase import (
@@ -83,6 +84,6 @@ def couple_staircase(domain: Domain, parameters: Mapping[str, Json]) -> Coupling
         if difference is None:
             raise unreachable_step(NAME, claim)
         facts = level_facts(NAME, VERSION, sizes, parameters, claim, product.certificate, difference)
-        channels.append(RefreshedChannel(facts, top, product, SmoothInverse))
+        channels.append(CoarseChannel(facts, RefreshLaw(top, product), SmoothInverse))
         kernels.append(kernel)
     return Coupling(top, tuple(reversed(kernels)), tuple(reversed(channels)))

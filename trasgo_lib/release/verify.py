@@ -14,6 +14,7 @@ from trasgo_lib.release.verification import VerificationReport, VerificationResu
 from trasgo_lib.release.verify_claims import suffix_of, verify_channels, verify_statement
 from trasgo_lib.release.verify_data import verify_data
 from trasgo_lib.release.verify_files import verify_files
+from trasgo_lib.release.verify_stated import verify_stated
 from trasgo_lib.storage import ObjectStore, open_store
 
 
@@ -54,6 +55,7 @@ def _verify(store: ObjectStore, prefix: str) -> Iterator[VerificationResult]:
     yield from _verify_names(manifest, channel_file, statement)
     yield from verify_channels(channel_file, suffix_of(statement))
     yield from verify_statement(statement, channel_file)
+    yield from verify_stated(statement, suffix_of(statement))
     yield from verify_data(store, prefix, manifest, statement, channel_file)
 
 

@@ -57,12 +57,22 @@ def _verify_channel(unit: dict[str, Any], suffix: str) -> Iterator[VerificationR
     found = (plain(channel.certified_epsilon), plain(channel.certified_delta))
     yield judge("stated certificate", name, stated, found, Reason.CLAIM_NOT_CERTIFIED)
     sizes = (domain.size + (unit["missing"]["policy"] == "code"), unit["inputs"], unit["outputs"])
+    yield _verify_missing(name, domain, unit["missing"])
     yield judge("codes", name, (channel.inputs,) * 2 + (channel.outputs,), sizes, Reason.SCHEMA_VIOLATION)
     stated_difference = {"difference": unit["difference"]} if "difference" in unit else {}
     yield judge("difference", name, stated_difference, difference(channel), Reason.CLAIM_NOT_CERTIFIED)
     yield _verify_numbers("decoder", name, unit["decoder"], decoder(channel))
     yield _verify_numbers("noise variance", name, unit["noise_variance"], noise_variance(channel))
     yield from _verify_margins(unit, domain, channel)
+
+
+def _verify_missing(name: str, domain: Domain, missing: dict[str, Any]) -> VerificationResult:
+    """The missing code stands behind the domain, and a code fills in exactly where the policy says so."""
+    policy, fill = missing["policy"], missing["fill_code"]
+    code = domain.size if policy == "code" else None
+    is_filled = fill is not None and 0 <= fill < domain.size
+    required, came = (code, policy == "replace"), (missing["code"], is_filled if fill is None or is_filled else fill)
+    return judge("missing values", name, required, came, Reason.SCHEMA_VIOLATION)
 
 
 def _verify_margins(unit: dict[str, Any], domain: Domain, channel: Channel) -> Iterator[VerificationResult]:
@@ -81,6 +91,7 @@ def _verify_margins(unit: dict[str, Any], domain: Domain, channel: Channel) -> I
         yield judge(
             "margin missing", part.name, part.missing, entry["missing"]["policy"] == "code", Reason.SCHEMA_VIOLATION
         )
+        yield _verify_missing(part.name, part.domain, entry["missing"])
         yield _verify_numbers("margin decoder", part.name, entry["decoder"], found["decoder"])
         yield _verify_numbers("margin variance", part.name, entry["noise_variance"], found["noise_variance"])
 

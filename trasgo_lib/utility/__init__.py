@@ -13,8 +13,10 @@ from trasgo_lib.utility.moments import PairMoments, Scores
 from trasgo_lib.utility.pair_table import PairTable
 from trasgo_lib.utility.predicted_correlation import KnownColumn, Neighbour, predict_correlation_loss
 from trasgo_lib.utility.predicted_divergence import predict_divergences
-from trasgo_lib.utility.released import ColumnLossEstimates, LossEstimates, estimate_losses
+from trasgo_lib.utility.released import ColumnLossEstimates, LossEstimates, estimate_losses, worst
+from trasgo_lib.utility.released_correlation import CorrelationBasis
 from trasgo_lib.utility.released_divergence import DivergenceEstimates
+from trasgo_lib.utility.released_groups import on_its_own
 from trasgo_lib.utility.resampling import Resampling
 from trasgo_lib.utility.summary import CodeBatches, Summary, summarise
 
@@ -25,6 +27,7 @@ __all__ = [
     "CodeBatches",
     "ColumnLossEstimates",
     "ColumnLosses",
+    "CorrelationBasis",
     "CorrelationLoss",
     "Divergence",
     "DivergenceEstimates",
@@ -53,9 +56,11 @@ __all__ = [
     "kendall",
     "loss_columns",
     "measure",
+    "on_its_own",
     "pearson",
     "predict_correlation_loss",
     "predict_divergences",
     "spearman",
     "summarise",
+    "worst",
 ]

@@ -7,8 +7,8 @@ import math
 import numpy as np
 from numpy.typing import NDArray
 
-from trasgo_lib.estimation import project_simplex
-from trasgo_lib.estimation.decoding import MOST_CODES, transition
+from trasgo_lib.estimation import expectation, project_simplex
+from trasgo_lib.estimation.decoding import MOST_CODES
 from trasgo_lib.mechanisms import Channel
 from trasgo_lib.utility.released_divergence import (
     MOST_BIAS,
@@ -36,7 +36,8 @@ def predict_divergences(
 
     Args:
         counts: counts by code, of codes released through ``known`` or of a public prior; public.
-        known: the channel behind the counts, or None for a prior, which is taken as exact.
+        known: the channel behind the counts, or None for a prior, which is taken as the law that the rows are drawn
+            from; the intervals count that draw.
         rung: the channel that was not run yet.
         bins: int32[codes], the bin of each code.
         rows: rows of the release.
@@ -63,8 +64,11 @@ def predict_divergences(
         guesses = project_simplex(run_again(known, found, near, resampling)[:, len(groups) :])
         centre = project_simplex(found.inverted)
     through = _through(rung, groups, centre)
-    released = _run(rung, groups, near, rows, resampling)
-    truth = roots_of(groups @ near, released)
+    if known is None:
+        original, released = _drawn_and_run(rung, groups, near, rows, resampling)
+    else:
+        original, released = groups @ near, _run(rung, groups, near, rows, resampling)
+    truth = roots_of(original, released)
     shift = truth - roots_of(guesses, guesses @ through)
     start = groups @ centre
     return interval_of(roots_of(start, start @ through), shift, rows)
@@ -75,15 +79,33 @@ def _through(rung: Channel, groups: NDArray[np.float64], shares: NDArray[np.floa
     size = len(shares)
     weights = groups * np.maximum(shares, 1e-12 / size)
     weights /= weights.sum(axis=1, keepdims=True)
-    between: NDArray[np.float64] = weights @ transition(rung) @ groups.T
+    between: NDArray[np.float64] = weights @ expectation(rung, groups.T)
     return between
+
+
+def _drawn_and_run(
+    rung: Channel, groups: NDArray[np.float64], law: NDArray[np.float64], rows: int, resampling: Resampling
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Original and released bins of rows drawn from a law: float64[REPLICATES, bins] each."""
+    outputs = expectation(rung, groups.T)
+    size = len(groups)
+    both = np.hstack([groups.T, outputs])  # float64[codes, 2 * bins]
+    mean = law @ both
+    covariance = ((both - mean).T * law) @ (both - mean)
+    released = mean[size:]
+    covariance[size:, size:] += np.diag(released) - (outputs.T * law) @ outputs
+    root = symmetric_root(covariance / rows)
+    drawn = np.maximum(mean + resampling.normals(4 * size)[:, 2 * size :] @ root.T, 0.0)
+    parts = drawn[:, :size], drawn[:, size:]
+    original, run = (part / part.sum(axis=1, keepdims=True) for part in parts)
+    return original, run
 
 
 def _run(
     rung: Channel, groups: NDArray[np.float64], near: NDArray[np.float64], rows: int, resampling: Resampling
 ) -> NDArray[np.float64]:
     """Released bins: float64[REPLICATES, bins]; the second half of the normal numbers of this purpose."""
-    outputs = transition(rung) @ groups.T
+    outputs = expectation(rung, groups.T)
     mean = near @ outputs
     root = symmetric_root((np.diag(mean) - (outputs.T * near) @ outputs) / rows)
     size = len(groups)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass, field
 from itertools import zip_longest
 from typing import Any
 
@@ -17,15 +17,17 @@ from trasgo_lib.noise import Keystream
 from trasgo_lib.utility.coefficients import correlation_method
 from trasgo_lib.utility.histogram import Histogram
 from trasgo_lib.utility.loss_columns import LossColumn
-from trasgo_lib.utility.released_correlation import CorrelationLossEstimates, estimate_correlation_losses
+from trasgo_lib.utility.released_correlation import (
+    CorrelationBasis,
+    CorrelationLossEstimates,
+    estimate_correlation_losses,
+)
 from trasgo_lib.utility.released_divergence import DivergenceEstimates, estimate_divergences
-from trasgo_lib.utility.released_groups import separate_columns
+from trasgo_lib.utility.released_groups import on_its_own
 from trasgo_lib.utility.resampling import Resampling
 from trasgo_lib.utility.summary import CodeBatches
 
 _POINTS = "losses of points are not estimated from released codes"
-_GROUPS = "correlations are not estimated from released codes where columns are noised as a group"
-"""Their noise is not independent within a group, which every variance of a correlation takes for granted."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,11 +70,13 @@ class LossEstimates:
         method: name of the correlation.
         columns: in release order.
         correlation_loss: percent, over all pairs.
+        basis: what correlation losses at other rungs of a group follow from; None without a group or an estimate.
     """
 
     method: str
     columns: tuple[ColumnLossEstimates, ...]
     correlation_loss: Estimate
+    basis: CorrelationBasis | None = field(default=None, repr=False, compare=False)
 
     def column(self, name: str) -> ColumnLossEstimates:
         """The losses of one column.
@@ -98,12 +102,25 @@ class LossEstimates:
         found = [column.value(loss) for column in self.columns if column.unit == unit]
         if not found:
             raise KeyError(unit)
-        unknown = [estimate for estimate in found if estimate.high is None]
-        return unknown[0] if unknown else max(found, key=lambda estimate: estimate.high or 0.0)
+        return worst(found)
 
     def to_json(self) -> dict[str, Any]:
         """Strict JSON: every number is finite or null."""
-        return {**asdict(self), "columns": [asdict(column) for column in self.columns]}
+        return {
+            "method": self.method,
+            "columns": [asdict(column) for column in self.columns],
+            "correlation_loss": asdict(self.correlation_loss),
+        }
+
+
+def worst(estimates: Sequence[Estimate]) -> Estimate:
+    """The worst of some losses, by its upper end; one without value is worse than any.
+
+    Args:
+        estimates: at least one.
+    """
+    unknown = [estimate for estimate in estimates if estimate.high is None]
+    return unknown[0] if unknown else max(estimates, key=lambda estimate: estimate.high or 0.0)
 
 
 def estimate_losses(
@@ -133,48 +150,36 @@ def estimate_losses(
         InputContractError: units of different lengths or another number of rows.
     """
     how = correlation_method(method)
-    apart = separate_columns(released, columns, channels)
-    released, channels = apart.released, apart.channels
-    correlated = [column for column in apart.columns if column.is_correlated]
-    histograms = {column.name: np.zeros(channels[column.unit].outputs, dtype=np.int64) for column in correlated}
-    batches = _counted(released, [column.unit for column in correlated], correlated, histograms, rows)
-    if any(column.group is not None for column in columns):
-        names = [column.name for column in correlated]
-        losses = CorrelationLossEstimates(Estimate.none(_GROUPS), dict.fromkeys(names, Estimate.none(_GROUPS)))
-    else:
-        losses = estimate_correlation_losses(batches, correlated, channels, how, Resampling(stream, 0), rows)
+    correlated = [column for column in columns if column.is_correlated]
+    units = dict.fromkeys(column.unit for column in correlated)
+    histograms = {unit: np.zeros(channels[unit].outputs, dtype=np.int64) for unit in units}
+    batches = _counted(released, histograms, rows)
+    losses = estimate_correlation_losses(batches, correlated, channels, how, Resampling(stream, 0), rows)
     for _ in batches:  # where correlations gave up early, the histograms are still wanted
         pass
     return LossEstimates(
         how.name,
         tuple(
-            replace(
-                _column(column, channels[column.unit], histograms, losses, Resampling(stream, 1 + at)),
-                unit=columns[at].unit,
-            )
-            for at, column in enumerate(apart.columns)
+            _column(column, channels[column.unit], histograms, losses, Resampling(stream, 1 + at))
+            for at, column in enumerate(columns)
         ),
         losses.overall,
+        losses.basis,
     )
 
 
 def _counted(
-    released: CodeBatches,
-    units: Sequence[str],
-    columns: Sequence[LossColumn],
-    histograms: Mapping[str, NDArray[np.int64]],
-    rows: int,
+    released: CodeBatches, histograms: Mapping[str, NDArray[np.int64]], rows: int
 ) -> Iterator[dict[str, NDArray[np.int32]]]:
-    names = list(dict.fromkeys(units))
+    names = list(histograms)
     seen = 0
     for parts in zip_longest(*(released[name]() for name in names)):
         batch = dict(zip(names, parts))
         if len({None if part is None else part.size for part in parts}) > 1:
             raise _mismatch("the same batches in every noise unit", "batches of different lengths")
-        for column in columns:
-            codes = batch[column.unit]
-            Histogram.check(codes, len(histograms[column.name]) - 1)
-            histograms[column.name][:] += np.bincount(codes, minlength=len(histograms[column.name]))
+        for name, codes in batch.items():
+            Histogram.check(codes, len(histograms[name]) - 1)
+            histograms[name][:] += np.bincount(codes, minlength=len(histograms[name]))
         seen += parts[0].size
         yield batch
     if names and seen != rows:
@@ -191,8 +196,8 @@ def _column(
     if not column.is_correlated:
         nothing = Estimate.none(_POINTS)
         return ColumnLossEstimates(column.name, column.unit, nothing, nothing, nothing, nothing)
-    bins = column.bins_of(channel.outputs)
-    found: DivergenceEstimates = estimate_divergences(channel, histograms[column.name], bins, resampling)
+    own, law, counts = on_its_own(column, channel, histograms[column.unit])
+    found: DivergenceEstimates = estimate_divergences(law, counts, own.bins_of(law.outputs), resampling)
     return ColumnLossEstimates(column.name, column.unit, found.tvd, found.js, found.kl, losses.columns[column.name])
 
 

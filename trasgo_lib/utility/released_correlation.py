@@ -10,16 +10,17 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 from numpy.typing import NDArray
 
-from trasgo_lib.estimation import Estimate, Powers, powers
+from trasgo_lib.estimation import NORMAL_95, Estimate, Powers, powers
 from trasgo_lib.mechanisms import Channel
 from trasgo_lib.utility.coefficients import CorrelationMethod
 from trasgo_lib.utility.loss_columns import LossColumn
 from trasgo_lib.utility.loss_rule import RELIABLE_SCORE
+from trasgo_lib.utility.released_groups import correlated_groups
 from trasgo_lib.utility.released_moments import Codes, MomentSums, SecondMoments
 from trasgo_lib.utility.released_ranks import rank_moments
 from trasgo_lib.utility.resampling import Resampling, symmetric_root
@@ -39,18 +40,70 @@ LEAST_SPREAD = 0.1
 
 @dataclass(frozen=True, slots=True)
 class CorrelationLossEstimates:
-    """Estimated correlation losses in percent: over all pairs, and by column over the pairs that contain it."""
+    """Estimated correlation losses in percent: over all pairs, and by column over the pairs that contain it.
+
+    Args:
+        overall: over all pairs.
+        columns: by column.
+        basis: what they come from, where a table has groups; None without a group, or without estimates.
+    """
 
     overall: Estimate
     columns: Mapping[str, Estimate]
+    basis: CorrelationBasis | None = field(default=None, repr=False)
+
+
+@dataclass(frozen=True, slots=True)
+class CorrelationBasis:
+    """What correlation losses are estimated from; as public as the release.
+
+    Args:
+        names: of the correlated columns.
+        moments: correlations of every pair.
+        noise: float64[REPLICATES, pairs + columns + 1], the last for what is not known of sizes near 0.
+        bar: the mean size below which correlations are no stronger than those of unrelated columns.
+    """
+
+    names: tuple[str, ...]
+    moments: SecondMoments = field(repr=False)
+    noise: NDArray[np.float64] = field(repr=False)
+    bar: float
+
+    def losses(self) -> CorrelationLossEstimates:
+        """The losses, of every column and overall."""
+        pairs = self.moments.pairs
+        everything = np.ones(len(pairs), dtype=np.bool_)
+        return CorrelationLossEstimates(
+            _loss(self.moments, everything, self.noise, self.bar),
+            {
+                name: _loss(self.moments, np.array([at in pair for pair in pairs]), self.noise, self.bar)
+                for at, name in enumerate(self.names)
+            },
+            self if self.moments.outlooks else None,
+        )
+
+    def at(self, unit: str, kept: float) -> CorrelationLossEstimates:
+        """The losses expected at another rung of a group, the other units staying as they are.
+
+        Args:
+            unit: name of the group.
+            kept: share of the rows whose combination the group's channel keeps there.
+        """
+        moments = self.moments.at(unit, kept)
+        if moments is None:
+            return _nothing(self.names, "released correlations at other rungs are not known")
+        return replace(self, moments=moments).losses()
 
 
 def code_powers(column: LossColumn, channel: Channel) -> Powers | str:
-    """Decoders of a column's codes as numbers, the missing code left out; labels count by declared order."""
-    places = np.arange(channel.inputs, dtype=np.float64)
-    if channel.inputs > column.size:
-        places[column.size :] = np.nan
-    return powers(channel, places)
+    """Decoders of a column's codes as numbers, the missing code left out; labels count by declared order.
+
+    Args:
+        column: a unit of its own, or of a group, whose combinations then count as the column's own code.
+        channel: of its unit.
+    """
+    codes = column.own_codes(np.arange(channel.inputs, dtype=np.int32))
+    return powers(channel, np.where(codes < column.size, codes, np.nan).astype(np.float64))
 
 
 def estimate_correlation_losses(
@@ -85,15 +138,9 @@ def estimate_correlation_losses(
         return _nothing(names, moments)
     root = symmetric_root(moments.covariance)
     numbers = resampling.normals(root.shape[1] + 1)
-    # float64[REPLICATES, pairs + columns + 1], the last for what is not known of sizes near 0
     noise = np.hstack([numbers[:, :-1] @ root.T, numbers[:, -1:]])
     bar = min(1.0, RELIABLE_SCORE * method.standard_error(max(4, rows)))
-    pairs = moments.pairs
-    everything = np.ones(len(pairs), dtype=np.bool_)
-    return CorrelationLossEstimates(
-        _loss(moments, everything, noise, bar),
-        {name: _loss(moments, np.array([at in pair for pair in pairs]), noise, bar) for at, name in enumerate(names)},
-    )
+    return CorrelationBasis(tuple(names), moments, noise, bar).losses()
 
 
 def _second_moments(
@@ -105,7 +152,7 @@ def _second_moments(
         if isinstance(found, str):
             return f"{column.name}: {found}"
         decoders.append(found)
-    sums = MomentSums(columns, decoders, rows)
+    sums = MomentSums(columns, decoders, rows, correlated_groups(columns, channels))
     sums.take(batches)
     return sums.second_moments()
 
@@ -123,6 +170,7 @@ def _loss(moments: SecondMoments, chosen: NDArray[np.bool_], noise: NDArray[np.f
     """
     count = len(moments.pairs)
     decoded, released, follows = moments.decoded[chosen], moments.released[chosen], moments.follows[chosen]
+    offsets = np.broadcast_to(moments.offsets, chosen.shape)[chosen]
     left, right = np.array(moments.pairs)[chosen].T
     errors = np.sqrt(np.diag(moments.covariance)[:count][chosen])
     near = _near(decoded, errors)
@@ -136,7 +184,7 @@ def _loss(moments: SecondMoments, chosen: NDArray[np.bool_], noise: NDArray[np.f
     spreads = np.maximum(1.0 - noise[:, count:-1], LEAST_SPREAD)  # true variances in terms of the decoded ones
     wider = 1.0 / np.sqrt(spreads[:, left] * spreads[:, right])
     moved = near + noise[:, :count][:, chosen]
-    after = follows * moved
+    after = follows * moved + offsets
     size = _sizes(decoded * wider, errors) + np.abs(near * wider).sum(axis=1) - _sizes(moved * wider, errors)
     less = (1.0 - follows) * errors
     lost = _sizes(decoded * wider - released, less) - _sizes(moved * wider - after, less)
@@ -144,8 +192,11 @@ def _loss(moments: SecondMoments, chosen: NDArray[np.bool_], noise: NDArray[np.f
     unknown = noise[:, -1] * math.sqrt(float(((_added(near, errors) * errors / 2) ** 2).sum()))
     size, lost = size + unknown, lost + unknown
     found = 100 * lost / np.maximum(size, LEAST_SPREAD * np.abs(near).sum())  # float64[REPLICATES]
+    value, error = float(np.median(found)), float(found.std())
     low, high = (max(0.0, float(end)) for end in np.quantile(found, [0.025, 0.975]))
-    return Estimate(max(0.0, float(np.median(found))), low, high, float(found.std()))
+    if offsets.any():  # a loss that does not go along with sizes near 0 is skewed the other way round
+        low, high = max(0.0, min(low, value - NORMAL_95 * error)), max(high, value + NORMAL_95 * error)
+    return Estimate(max(0.0, value), low, high, error)
 
 
 def _to_correlations(moments: SecondMoments, chosen: NDArray[np.bool_]) -> NDArray[np.float64]:

@@ -1,10 +1,10 @@
 """Divergences between a raw column and its released version, estimated from the released counts and the channel.
 
-The released distribution q is known; the raw one, p, is inverted. What a plug-in gets wrong, its bias under the
-absolute value and its scatter, is found by a parametric bootstrap: from a distribution near the inverted one the
-channel is run again, and the plug-in is held against the divergence it should have found. That distribution is pulled
-towards q until its distance from q is as large as p's is estimated to be, since inversion inflates it by the noise.
-JS and KL are treated on the scale of their roots, where their error does not depend on their size.
+The released distribution is known; which private ones may be behind it is drawn (see ``likely_originals``), and the
+divergence of each from the released one taken. JS and KL are treated on the scale of their roots, where their error
+does not depend on their size. Predictions hold plug-ins against what they should have found: the channel is run again
+from a distribution near the inverted one, pulled towards the released one until its distance from it is as large as the
+private one's is estimated to be, since inversion inflates it by the noise.
 
 Clamped noise over many codes is mostly beyond ``MOST_NOISE``, and then there is no estimate. Regularised inversion was
 tried instead: expectation-maximisation stopped after 100 or 1000 steps, with a parametric bootstrap from its result, on
@@ -25,6 +25,7 @@ from trasgo_lib.estimation import Estimate, project_simplex
 from trasgo_lib.estimation.decoding import MOST_CODES, transition
 from trasgo_lib.estimation.shares import inverse_matrix
 from trasgo_lib.mechanisms import Channel
+from trasgo_lib.utility.likely_originals import LikelyOriginals, likely_originals
 from trasgo_lib.utility.resampling import REPLICATES, Resampling, symmetric_root
 
 MOST_NOISE = 0.06
@@ -38,8 +39,8 @@ inverse is exact."""
 
 SPREAD_EVENLY = "the channel does not tell apart the bins of this loss"
 
-RARE_SCORE = 3.0
-"""A share this many standard errors above 0 is told from none; below it the logarithms of JS and KL hang on it."""
+_SHAPES = ((1, 1.0), (2, math.log(2)), (2, math.inf))
+"""Of TVD, JS and KL: the power of the scale on which it is treated, and the most it can be."""
 
 _FEWEST_MOVED = 100.0
 """With a smaller variance of some released count its law is not normal enough, and rows are drawn one by one."""
@@ -116,23 +117,30 @@ def estimate_divergences(
         return DivergenceEstimates.none("the noise at this level hides the distribution")
     if found.bias(channel, bins) > MOST_BIAS:
         return DivergenceEstimates.none(SPREAD_EVENLY)
-    near = near_original(found)
-    simulated = run_again(channel, found, near, resampling)
-    released = np.maximum(simulated[:, :size], 0.0)
-    released /= released.sum(axis=1, keepdims=True)
-    inverted = project_simplex(simulated[:, size:])
-    grouped = found.maps[:size] @ near
-    shift = roots_of(grouped, released) - roots_of(inverted, released)  # float64[REPLICATES, 3]
-    plug_in = roots_of(project_simplex(found.original), found.release)
-    found_all = interval_of(plug_in, shift, found.rows)
-    spread = np.sqrt(np.maximum(np.diag(noise), 0.0))
-    if bool((found.original < RARE_SCORE * spread).any()):
-        rare = Estimate.none("the noise at this level hides whether the rarest bins are empty")
-        found_all = replace(found_all, js=rare, kl=rare)
+    likely = likely_originals(channel, found.inverted, found.original, found.maps, found.rows, resampling)
+    found_all = _likely_divergences(likely, found)
     if bool((found.release <= 0).any()):
         empty = Estimate.none("a bin without released rows: the divergence is infinite unless it was empty")
         found_all = replace(found_all, kl=empty)
     return found_all
+
+
+def _likely_divergences(likely: LikelyOriginals, found: BinnedRelease) -> DivergenceEstimates:
+    roots = roots_of(likely.shares, found.release)  # float64[REPLICATES, 3]
+    step = 0.5 / found.rows / max(likely.deviation(roots[:, 0]), 0.5 / found.rows)
+    return DivergenceEstimates(*(_likely(likely, roots[:, at], step, *shape) for at, shape in enumerate(_SHAPES)))
+
+
+def _likely(likely: LikelyOriginals, roots: NDArray[np.float64], step: float, power: int, most: float) -> Estimate:
+    """Median and the middle 95 %; where that begins at 0, nothing is left out below and 4 % above."""
+    deviation = likely.deviation(roots)
+    low, middle, high, high_alone = likely.quantiles(roots, (0.025, 0.5, 0.975, 0.96)).tolist()
+    # a total variation of rows moves in steps of one row; ends between two steps go to the outer one
+    low -= step * deviation
+    low, high = (0.0, high_alone) if low <= 0.0 else (low, high)
+    high = (high + step * deviation) ** power
+    scatter = deviation * (2 * middle if power == 2 else 1.0)
+    return Estimate(middle**power, low**power, min(most, high), scatter)
 
 
 def binned_release(channel: Channel, counts: NDArray[np.int64], bins: NDArray[np.int32]) -> BinnedRelease:
@@ -171,7 +179,8 @@ def run_again(
     """Released and inverted bins of the channel run on ``near``: float64[REPLICATES, 2 * bins]."""
     outputs = transition(channel)
     mean = near @ outputs
-    spread = mean - near @ outputs**2
+    # codes that never come out, as all but one of a bin, vary by nothing, which is normal enough
+    spread = (mean - near @ outputs**2)[mean > 0]
     if found.rows * float(spread.min()) < _FEWEST_MOVED and found.rows <= _MOST_DRAWN_ROWS:
         return _draw_again(channel, found, near, resampling) @ found.maps.T
     mapped = outputs @ found.maps.T  # float64[inputs, 2 * bins]
@@ -219,14 +228,15 @@ def interval_of(plug_in: NDArray[np.float64], shift: NDArray[np.float64], rows: 
     # a total variation of rows moves in steps of one row; ends between two steps go to the outer one
     step = 0.5 / rows / max(float(shift[:, 0].std()), 0.5 / rows)
     return DivergenceEstimates(
-        *(_estimate(float(plug_in[at]), shift[:, at], step, power) for at, power in enumerate((1, 2, 2)))
+        *(_estimate(float(plug_in[at]), shift[:, at], step, *shape) for at, shape in enumerate(_SHAPES))
     )
 
 
-def _estimate(plug_in: float, shift: NDArray[np.float64], step: float, power: int) -> Estimate:
+def _estimate(plug_in: float, shift: NDArray[np.float64], step: float, power: int, most: float) -> Estimate:
     low, high = np.quantile(shift, [0.025, 0.975])
     deviation = float(shift.std())
     moves = float(low) - step * deviation, float(shift.mean()), float(high) + step * deviation
-    ends = [max(0.0, plug_in + move) for move in moves]
+    ends = [min(most ** (1 / power), max(0.0, plug_in + move)) for move in moves]
     scatter = deviation * (2 * ends[1] if power == 2 else 1.0)
-    return Estimate(ends[1] ** power, ends[0] ** power, ends[2] ** power, scatter)
+    low_end, value, high_end = (min(most, end**power) for end in ends)
+    return Estimate(value, low_end, high_end, scatter)

@@ -1,10 +1,9 @@
 """Decoded and released second moments of many columns at once, with the noise covariance of the decoded ones.
 
 Every row is read once. Sums of products of decoders give the decoded covariance of each pair and the decoded variance
-of each column; the same sums over plain codes give the released ones. What the noise does to the decoded ones, jointly,
-comes from an evenly spaced part of the rows: given the private row, products of decoders of different columns are
-independent, so only quantities that share a column vary together, and the square of what a decoder should be is itself
-decoded by a higher power.
+of each column; the same sums over plain codes give the released ones. Products of decoders are right for columns of
+different units; those of one group are decoded together, from the counts of its combinations. What the noise does to
+the decoded ones, jointly, comes from an evenly spaced part of the rows (``released_noise``).
 
 Decoders of binned channels take values to be spread evenly within their bin, which no released code confirms: a file
 of a few rough columns had a loss of 24 % where they said 3. Beyond ``MOST_WITHIN`` there is no estimate.
@@ -14,24 +13,25 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
-from itertools import combinations, combinations_with_replacement
+from dataclasses import dataclass, field, replace
+from itertools import combinations
 
 import numpy as np
 from numpy.typing import NDArray
 
 from trasgo_lib.estimation import Powers
-from trasgo_lib.estimation.pairs import LEAST_SPREAD_SCORE, PairMoments, square_weights
+from trasgo_lib.estimation.pairs import LEAST_SPREAD_SCORE, PairMoments
 from trasgo_lib.utility.loss_columns import LossColumn
+from trasgo_lib.utility.released_groups import CorrelatedGroup
+from trasgo_lib.utility.released_noise import Floats, Pair, noise_covariance
+from trasgo_lib.utility.released_outlook import GroupOutlook
 
-MOST_KEPT_ROWS = 2**16
-"""Rows looked at for the noise covariance: so many fix a standard error to about 1 %, and memory stays bounded."""
+MOST_KEPT_ROWS = 2**15
+"""Rows looked at for the noise covariance: so many fix a standard error to about 1.5 %, and memory stays bounded. With
+twice as many, a round of the loop over a million rows spent more time here than on sampling and counting."""
 
 _CHUNK_ROWS = 2**13
 """Six features of eight columns are then 3 MB: they stay in the cache between being looked up and multiplied."""
-
-_EXACT = 1e-9
-"""Less than this is what float64 leaves of nothing: without missing values, present is decoded as 1 everywhere."""
 
 MOST_WITHIN = 0.02
 """Largest variance within bins in terms of a column's own. Below it, half of it is taken as a standard error; smooth
@@ -40,11 +40,6 @@ noise, whose decoders are biased by a thousandth of the range, stays far below i
 HIDDEN = "the noise hides how far the values spread"
 
 Codes = Mapping[str, NDArray[np.int32]]
-Pair = tuple[int, int]
-Floats = NDArray[np.float64]
-
-_ORDERS = tuple(combinations_with_replacement(range(3), 2))
-"""Unordered products of two powers 0 to 2 of one column."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,6 +53,9 @@ class SecondMoments:
         follows: float64[pairs], how far a released correlation moves with the decoded covariance behind it.
         covariance: float64[pairs + columns, same], over the noise: of the decoded covariances in terms of both columns'
             decoded deviations, then of the decoded variances in terms of themselves.
+        offsets: float64[pairs], what a released correlation has beside its share of the decoded one; noise of a group
+            leaves some of the margins' own, other noise nothing.
+        outlooks: by group, the released correlations at its other rungs; none for rank correlations.
     """
 
     pairs: tuple[Pair, ...]
@@ -65,6 +63,29 @@ class SecondMoments:
     decoded: Floats = field(repr=False)
     follows: Floats = field(repr=False)
     covariance: Floats = field(repr=False)
+    offsets: Floats | float = field(default=0.0, repr=False)
+    outlooks: Mapping[str, GroupOutlook] = field(default_factory=dict, repr=False)
+
+    def at(self, unit: str, kept: float) -> SecondMoments | None:
+        """The same at another rung of a group; what is decoded, and its noise, stay those of the rung looked at.
+
+        Args:
+            unit: name of the group.
+            kept: share of the rows whose combination is kept there.
+
+        Returns:
+            None where nothing is known of that rung.
+        """
+        outlook = self.outlooks.get(unit)
+        found = None if outlook is None else outlook.at(kept)
+        if outlook is None or found is None:
+            return None
+        released, follows = self.released.copy(), self.follows.copy()
+        offsets = np.broadcast_to(self.offsets, released.shape).copy()
+        released[outlook.pairs] = found[0]
+        follows[outlook.pairs] = np.minimum(1.0, follows[outlook.pairs] * found[1])
+        offsets = np.where(offsets == 0.0, 0.0, released - follows * self.decoded)
+        return replace(self, released=released, follows=follows, offsets=offsets)
 
 
 class MomentSums:
@@ -72,11 +93,20 @@ class MomentSums:
 
     Args:
         columns: correlated columns.
-        decoders: of each column.
+        decoders: of each column, by the codes of its unit.
         rows: number of rows to come, at least 1.
+        groups: which of the columns are noised together.
     """
 
-    def __init__(self, columns: Sequence[LossColumn], decoders: Sequence[Powers], rows: int) -> None:
+    def __init__(
+        self,
+        columns: Sequence[LossColumn],
+        decoders: Sequence[Powers],
+        rows: int,
+        groups: Sequence[CorrelatedGroup] = (),
+    ) -> None:
+        self._groups = groups
+        self._counts = [np.zeros(group.channel.outputs, dtype=np.int64) for group in groups]
         self._columns = columns
         self._decoders = decoders
         self._rows = rows
@@ -96,6 +126,8 @@ class MomentSums:
                 self._add([part[start : start + _CHUNK_ROWS] for part in codes])
             for kept, part in zip(self._kept, codes):
                 kept.append(part[-first % self._stride :: self._stride])  # whatever the batches, the same rows
+            for group, counts in zip(self._groups, self._counts):
+                counts += np.bincount(batch[group.unit], minlength=len(counts))
             first += codes[0].size
 
     def _add(self, codes: Sequence[NDArray[np.int32]]) -> None:
@@ -111,15 +143,21 @@ class MomentSums:
         pairs = tuple(combinations(range(count), 2))
         spreads = [self._spread(at) for at in range(count)]
         follow = [self._follow(at) for at in range(count)]
-        decoded, released, follows, weights = [], [], [], []
+        decoded, released, follows, weights, offsets = [], [], [], [], []
         for left, right in pairs:
-            ours, theirs = self._pair(left, right, 0), self._pair(left, right, 3)
+            group = next((at for at, group in enumerate(self._groups) if {left, right} <= {*group.columns}), None)
+            theirs = PairMoments.of(self._block(6 * left + 3, 6 * right + 3))
+            ours = PairMoments.of(
+                self._block(6 * left, 6 * right) if group is None else self._joint(left, right, group)
+            )
             if ours is None or theirs is None or ours.correlation is None or theirs.correlation is None:
                 return f"{self._columns[left].name} with {self._columns[right].name}: {HIDDEN}"
+            scale = math.sqrt(ours.squares[0] * ours.squares[1] / (theirs.squares[0] * theirs.squares[1]))
+            slope = follow[left] * follow[right] if group is None else self._groups[group].kept
             decoded.append(ours.correlation)
             released.append(theirs.correlation)
-            scale = math.sqrt(ours.squares[0] * ours.squares[1] / (theirs.squares[0] * theirs.squares[1]))
-            follows.append(min(1.0, follow[left] * follow[right] * scale))
+            follows.append(min(1.0, slope * scale))
+            offsets.append(0.0 if group is None else released[-1] - follows[-1] * decoded[-1])
             weights.append(ours.covariance_weights / math.sqrt(ours.squares[0] * ours.squares[1]))
         kept = [way.decoded.T[:, np.concatenate(codes)] for way, codes in zip(self._decoders, self._kept)]
         doubtful = [at for at in range(count) if not self._is_known(spreads[at], kept[at])]
@@ -130,18 +168,44 @@ class MomentSums:
         unknown = [column.name for column, part in zip(self._columns, within) if part > MOST_WITHIN]
         if unknown:
             return f"the channel does not tell values of one bin apart: {', '.join(unknown)}"
-        covariance = noise_covariance(kept, pairs, weights, [spread.relative_weights for spread in spreads])
+        groups = [group.rows(self._decoders, np.concatenate(self._kept[group.columns[0]])) for group in self._groups]
+        covariance = noise_covariance(kept, pairs, weights, [spread.relative_weights for spread in spreads], groups)
+        covariance[np.diag_indices_from(covariance)] = np.maximum(np.diag(covariance), 0.0)
         covariance /= self._rows
         place = np.arange(len(pairs), len(covariance))
         covariance[place, place] += (np.array(within) / 2) ** 2
-        return SecondMoments(pairs, np.array(released), np.array(decoded), np.array(follows), covariance)
+        outlooks = {group.unit: self._outlook(group, pairs) for group in self._groups}
+        found = np.array([released, decoded, follows])
+        return SecondMoments(pairs, found[0], found[1], found[2], covariance, np.array(offsets), outlooks)
 
     def _block(self, left: int, right: int) -> Floats:
         """Means of products of three powers of either side; 6 per column, decoded then plain ones."""
         return self._products[left : left + 3, right : right + 3] / self._rows
 
-    def _pair(self, left: int, right: int, plain: int) -> PairMoments | None:
-        return PairMoments.of(self._block(6 * left + plain, 6 * right + plain))
+    def _joint(self, left: int, right: int, group: int) -> Floats:
+        """The same of two columns of one group, whose products are decoded together."""
+        shares = self._counts[group] / self._rows
+        products = self._groups[group].products(self._decoders[left], self._decoders[right])
+        found: Floats = (products @ shares).reshape(3, 3)
+        return found
+
+    def _outlook(self, group: CorrelatedGroup, pairs: Sequence[Pair]) -> GroupOutlook:
+        chosen, seen, fresh = [], [], []
+        for place, pair in enumerate(pairs):
+            inside = [at in group.columns for at in pair]
+            if not any(inside):
+                continue
+            ours, theirs = (self._tables[at][3:] for at in pair)
+            if all(inside):
+                afresh = ours @ theirs.T / ours.shape[1]
+            else:
+                means = [self._totals[6 * at + 3 : 6 * at + 6] / self._rows for at in pair]
+                means[inside.index(True)] = (ours if inside[0] else theirs).mean(axis=1)
+                afresh = np.outer(*means)
+            chosen.append(place)
+            seen.append(self._block(6 * pair[0] + 3, 6 * pair[1] + 3))
+            fresh.append(afresh)
+        return GroupOutlook(group.kept, np.array(chosen), np.array(seen), np.array(fresh))
 
     def _spread(self, at: int) -> _Spread:
         present, total, squares = (float(mean) for mean in self._totals[6 * at : 6 * at + 3] / self._rows)
@@ -179,80 +243,8 @@ class _Spread:
 
 
 def _lookup(way: Powers, column: LossColumn) -> Floats:
-    """Three decoded powers and three plain ones, by released code: float64[6, codes]; a missing code has none."""
-    codes = np.arange(len(way.decoded))
+    """Three decoded powers and three plain ones, by the unit's code: float64[6, codes]; a missing code has none."""
+    codes = column.own_codes(np.arange(len(way.decoded), dtype=np.int32))
     here = codes < column.size
     plain = np.where(here, (codes - way.centre) / way.scale, 0.0)
     return np.vstack([way.decoded[:, :3].T, here.astype(np.float64), plain, plain**2])
-
-
-def noise_covariance(
-    decoded: Sequence[Floats], pairs: Sequence[Pair], weights: Sequence[Floats], alone: Sequence[Floats]
-) -> Floats:
-    """Covariance, over the noise, of one row's influences on quantities of pairs and of single columns.
-
-    Args:
-        decoded: by column, float64[5, rows], decoders of the powers 0 to 4.
-        pairs: columns of each pair.
-        weights: by pair, float64[3, 3], weights of products of the left and the right power.
-        alone: by column, float64[3], weights of the powers of that column.
-
-    Returns:
-        float64[pairs + columns, same]; quantities without a common column do not vary together.
-    """
-    others = np.vstack([*(part[:3] for part in decoded), np.ones((1, decoded[0].shape[1]))])
-    shared = [_shared_moments(own, others) for own in decoded]
-    # a quantity as seen from each of its columns: float64[3, 3 * columns + 1], powers of it by everything else
-    seen: list[dict[int, Floats]] = []
-    for (left, right), weight in zip(pairs, weights):
-        seen.append({left: _placed(weight, right, len(decoded)), right: _placed(weight.T, left, len(decoded))})
-    for at, along in enumerate(alone):
-        seen.append({at: np.hstack([np.zeros((3, 3 * len(decoded))), along[:, None]])})
-    covariance = np.zeros((len(seen), len(seen)))
-    for first in range(len(seen)):
-        for second in range(first, len(seen)):
-            common = seen[first].keys() & seen[second].keys()
-            if len(common) == 1:
-                (at,) = common
-                found = _together(seen[first][at], seen[second][at], shared[at])
-                covariance[first, second] = covariance[second, first] = found
-    for at, ((left, right), weight) in enumerate(zip(pairs, weights)):
-        ours, theirs = decoded[left], decoded[right]
-        influence = np.einsum("kn,kn->n", weight.T @ ours[:3], theirs[:3])
-        explained = np.vdot(square_weights(weight).T @ ours, theirs)
-        covariance[at, at] = (influence @ influence - explained) / len(influence)
-    covariance[np.diag_indices_from(covariance)] = np.maximum(np.diag(covariance), 0.0)
-    return covariance
-
-
-def _shared_moments(own: Floats, others: Floats) -> Floats:
-    """Means of what noise adds to a product of two powers of one column, times powers of two others.
-
-    Args:
-        own: float64[5, rows], the decoders of the column.
-        others: float64[3 * columns + 1, rows], those of all columns; the last place stands for no other column.
-
-    Returns:
-        float64[6, 3 * columns + 1, same], by unordered product.
-    """
-    found = np.zeros((len(_ORDERS), len(others), len(others)))
-    for place, (low, high) in enumerate(_ORDERS):
-        added = own[low] * own[high] - own[low + high]
-        if np.abs(added).max() > _EXACT:
-            found[place] = (others * added) @ others.T / others.shape[1]
-    return found
-
-
-def _placed(weight: Floats, other: int, columns: int) -> Floats:
-    placed = np.zeros((3, 3 * columns + 1))
-    placed[:, 3 * other : 3 * other + 3] = weight
-    return placed
-
-
-def _together(first: Floats, second: Floats, shared: Floats) -> float:
-    total = 0.0
-    for place, (low, high) in enumerate(_ORDERS):
-        total += float(first[low] @ shared[place] @ second[high])
-        if low != high:
-            total += float(first[high] @ shared[place] @ second[low])
-    return total

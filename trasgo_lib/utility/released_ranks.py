@@ -3,7 +3,8 @@
 Both are smooth functions of the joint shares, which the inverses of the two channels give without bias. The influence
 of a row is then a table over released codes, and the noise of a coefficient is the part of its variance that the
 private codes do not explain. Where an inverse is biased, or its shares are so noisy that sums of their powers mean
-nothing, there is no estimate: clamped noise over many codes is such a case, at every level people use.
+nothing, there is no estimate: clamped noise over many codes is such a case, at every level people use. Two columns of
+one group have a joint inverse: over the pairs of their places the group's channel is randomised response as well.
 """
 
 from __future__ import annotations
@@ -18,9 +19,10 @@ from numpy.typing import NDArray
 
 from trasgo_lib.estimation.decoding import MOST_CODES
 from trasgo_lib.estimation.shares import inverse_bias, inverse_matrix
-from trasgo_lib.mechanisms import Channel
+from trasgo_lib.mechanisms import Channel, kept_share
 from trasgo_lib.utility.loss_columns import LossColumn
-from trasgo_lib.utility.released_moments import MOST_KEPT_ROWS, Codes, Floats, SecondMoments
+from trasgo_lib.utility.released_moments import MOST_KEPT_ROWS, Codes, SecondMoments
+from trasgo_lib.utility.released_noise import Floats
 
 MOST_SHARE_NOISE = 0.02
 """Largest sum of the variances of a column's inverted shares, against sums of squared shares that lie well above it."""
@@ -40,6 +42,51 @@ class _Side:
     noise: Floats = field(repr=False)
 
 
+@dataclass(frozen=True, slots=True)
+class _Ranked:
+    """A column as its ranks see it: a bin of a group's column is one code.
+
+    Args:
+        column: as measured.
+        channel: of its unit.
+        places: int32[unit codes], the place of each; None where the unit's codes are the places.
+        outputs: number of places, the missing one included.
+        size: number of places that are values.
+        kept: for a column of a group, the share of rows whose combination is kept; None for the others.
+    """
+
+    column: LossColumn
+    channel: Channel = field(repr=False)
+    places: NDArray[np.int32] | None = field(repr=False)
+    outputs: int
+    size: int
+    kept: float | None
+
+    @classmethod
+    def of(cls, column: LossColumn, channel: Channel) -> _Ranked:
+        if column.places is None:
+            return cls(column, channel, None, channel.outputs, column.size, None)
+        values, places = np.unique(column.places, return_inverse=True)
+        size = int(np.count_nonzero(values < column.size))
+        return cls(column, channel, places.astype(np.int32), len(values), size, kept_share(channel))
+
+    def own(self, batch: Codes) -> NDArray[np.int32]:
+        codes = batch[self.column.unit]
+        return codes if self.places is None else self.places[codes]
+
+    @property
+    def inverse(self) -> Floats:
+        if self.kept is None:
+            return inverse_matrix(self.channel)
+        return _undone(np.eye(self.outputs), self.kept, axis=0)
+
+
+def _undone(table: Floats, kept: float, axis: int | None = None) -> Floats:
+    """Randomised response taken back from shares, or from all of a table; the same for functions of places."""
+    found: Floats = (table - (1 - kept) * table.mean(axis=axis, keepdims=True)) / kept
+    return found
+
+
 def rank_moments(
     batches: Iterable[Codes], columns: Sequence[LossColumn], channels: Mapping[str, Channel], method: str, rows: int
 ) -> SecondMoments | str:
@@ -55,69 +102,81 @@ def rank_moments(
     Returns:
         The correlations, variances known without error, or the reason why one cannot be had.
     """
-    reason = _unfit(columns, channels)
+    ranked = [_Ranked.of(column, channels[column.unit]) for column in columns]
+    reason = _unfit(ranked)
     if reason is not None:
         return reason
     pairs = tuple(combinations(range(len(columns)), 2))
-    shapes = [channels[column.unit].outputs for column in columns]
-    tables, kept = _tables(batches, columns, shapes, pairs, rows)
+    tables, kept = _tables(batches, ranked, pairs, rows)
     sides = []
-    for at, column in enumerate(columns):
-        margin = _margin(tables, pairs, at) / rows
-        side = _side(column, channels[column.unit], margin, rows)
-        if float(side.noise[: column.size].sum()) > MOST_SHARE_NOISE:
-            return f"{column.name}: {HIDDEN}"
+    for at, column in enumerate(ranked):
+        side = _side(column, _margin(tables, pairs, at) / rows, rows)
+        if float(side.noise[: side.size].sum()) > MOST_SHARE_NOISE:
+            return f"{column.column.name}: {HIDDEN}"
         sides.append(side)
     coefficient = _METHODS[method]
-    decoded, released, follows, errors, influences = [], [], [], [], []
+    decoded, released, follows, errors, influences, offsets = [], [], [], [], [], []
     for (left, right), table in zip(pairs, tables):
         ours, theirs, shares = sides[left], sides[right], table / rows
-        found = coefficient(ours.inverse @ shares @ theirs.inverse.T, ours, theirs)
+        together = ranked[left].kept if columns[left].unit == columns[right].unit else None
+        private = _inverted(shares, ours, theirs, together)
+        found = coefficient(private, ours, theirs)
         plain = coefficient(shares, _as_it_is(ours), _as_it_is(theirs))
         if found is None or plain is None:
             return f"{columns[left].name} with {columns[right].name}: {HIDDEN}"
-        table_of = ours.inverse.T @ found[1] @ theirs.inverse
+        table_of = ours.inverse.T @ found[1] @ theirs.inverse if together is None else _undone(found[1], together)
         table_of -= (table_of * shares).sum()
         spread = float((table_of**2 * shares).sum())
-        explained = ours.inverse @ shares @ theirs.inverse.T  # of the private codes, unbiased
-        mean = float((explained * (found[1] - (found[1] * explained).sum()) ** 2).sum())
+        mean = float((private * (found[1] - (found[1] * private).sum()) ** 2).sum())  # of the private codes, unbiased
         decoded.append(found[0])
         released.append(plain[0])
         slope = float((table_of * (plain[1] - (plain[1] * shares).sum()) * shares).sum()) / max(spread, 1e-300)
         follows.append(min(1.0, max(0.0, slope)))
+        offsets.append(0.0 if together is None else released[-1] - follows[-1] * decoded[-1])
         errors.append(math.sqrt(max(0.0, spread - mean) / rows))
         influences.append(table_of[kept[left], kept[right]])
     correlated = np.corrcoef(np.array(influences)) if len(pairs) > 1 else np.ones((1, 1))
     size = len(pairs) + len(columns)
     covariance = np.zeros((size, size))
     covariance[: len(pairs), : len(pairs)] = np.nan_to_num(correlated) * np.outer(errors, errors)
-    return SecondMoments(pairs, np.array(released), np.array(decoded), np.array(follows), covariance)
+    moved = np.array(follows)
+    return SecondMoments(pairs, np.array(released), np.array(decoded), moved, covariance, np.array(offsets))
 
 
-def _unfit(columns: Sequence[LossColumn], channels: Mapping[str, Channel]) -> str | None:
-    sizes = sorted(channels[column.unit].outputs for column in columns)
+def _inverted(shares: Floats, left: _Side, right: _Side, together: float | None) -> Floats:
+    """Joint shares of private places: apart, or as two columns of one group that keeps a share ``together``."""
+    if together is not None:
+        return _undone(shares, together)
+    found: Floats = left.inverse @ shares @ right.inverse.T
+    return found
+
+
+def _unfit(columns: Sequence[_Ranked]) -> str | None:
+    sizes = sorted(column.outputs for column in columns)
     if sizes[-1] > MOST_CODES or sizes[-1] * sizes[-2] > MOST_CELLS:
         return f"rank correlations are not estimated for more than {MOST_CELLS} pairs of codes"
     for column in columns:
-        channel = channels[column.unit]
+        channel = column.channel
+        if column.kept is not None:
+            continue
         if channel.inputs != channel.outputs or inverse_bias(channel, inverse_matrix(channel)).max() > 0:
-            return f"{column.name}: its channel does not tell all codes apart, so their ranks stay unknown"
+            return f"{column.column.name}: its channel does not tell all codes apart, so their ranks stay unknown"
     return None
 
 
 def _tables(
     batches: Iterable[Codes],
-    columns: Sequence[LossColumn],
-    shapes: Sequence[int],
+    columns: Sequence[_Ranked],
     pairs: Sequence[tuple[int, int]],
     rows: int,
 ) -> tuple[list[Floats], list[NDArray[np.int32]]]:
     """Joint counts of every pair, and the codes of some evenly spaced rows by column."""
+    shapes = [column.outputs for column in columns]
     tables = [np.zeros((shapes[left], shapes[right])) for left, right in pairs]
     kept: list[list[NDArray[np.int32]]] = [[] for _ in columns]
     stride, first = -(-rows // MOST_KEPT_ROWS), 0
     for batch in batches:
-        codes = [batch[column.unit] for column in columns]
+        codes = [column.own(batch) for column in columns]
         for table, (left, right) in zip(tables, pairs):
             cells = codes[left].astype(np.int64) * shapes[right] + codes[right]
             table += np.bincount(cells, minlength=table.size).reshape(table.shape)
@@ -133,8 +192,8 @@ def _margin(tables: Sequence[Floats], pairs: Sequence[tuple[int, int]], at: int)
     return margin
 
 
-def _side(column: LossColumn, channel: Channel, margin: Floats, rows: int) -> _Side:
-    inverse = inverse_matrix(channel)
+def _side(column: _Ranked, margin: Floats, rows: int) -> _Side:
+    inverse = column.inverse
     # noise variance of every inverted share: that of a released row given its private code, summed over private codes
     private = inverse @ margin
     spread = inverse**2 @ margin - np.clip(private, 0.0, 1.0)

@@ -119,6 +119,10 @@ TABLE = {
         [{"wage": ("1", 1, None), "region": ("0.5", 1, 0.06), "smsa": ("0.5", 1)}],
         ("region", "1", "5"),
     ),
+    "of losses without evidence the one at the lowest level goes first": (
+        [{"wage": ("1", 1, None), "region": ("0.5", 1, None), "smsa": ("0.5", 1)}],
+        ("region", "1", "5"),
+    ),
     "a met unit can lose its target when another is drawn": (
         [
             {"wage": ("1", 1, 39.0), "region": ("0.5", 1, 0.5), "smsa": ("0.5", 1)},

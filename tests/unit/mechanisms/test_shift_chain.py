@@ -119,3 +119,21 @@ def test_what_the_chain_refuses() -> None:
 def test_the_largest_domain_has_a_chain() -> None:
     chain = build_chain("gaussian", numbers(4096), ("0.25", "1", "1.25", "8"))
     assert all(chain.certificate(level).epsilon <= level.decimal for level in chain.levels)
+
+
+@pytest.mark.parametrize("size", [5, 11, 101])
+@pytest.mark.parametrize("delta", ["0", "1e-9"])
+def test_a_level_coarsened_many_times_keeps_a_decoder_that_is_of_use(size: int, delta: str) -> None:
+    """At a bias of a thousandth of the range its standard deviation was up to 3e11 times the range."""
+    ladder = ["0.5", "0.75", "1.125", "1.6875", "2.53125", "3.796875", "5.695312"]
+    chain = build_chain("gaussian", numbers(size), ladder, delta=delta)
+    reach = size - 1
+    for level in ladder:
+        channel = chain.channel(level)
+        moments = channel.moments
+        assert moments is not None
+        spread = float(np.sqrt(moments.variance.max())) / reach
+        assert spread < 12, level
+        assert np.abs(moments.mean - np.arange(size)).max() <= channel.score_bias * (1 + 1e-9) + 1e-9
+        assert channel.score_bias <= 0.0501 * reach
+    assert chain.channel(ladder[-1]).score_bias <= 1.001e-3 * reach

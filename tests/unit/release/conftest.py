@@ -102,7 +102,12 @@ def make(folder: Path, text: str = RELEASE_FILE, adjust: Callable[[ReleaseFacts]
     batches = read_parquet_batches(work / "data" / "demo.parquet")
     report = check_batches(expected, batches).with_results(compare_staged(data))
     outcomes = tuple(
-        UnitOutcome(unit.name, unit.rungs[: 2 if unit.target else 1], None if unit.target is None else True)
+        UnitOutcome(
+            unit.name,
+            unit.rungs[: 2 if unit.target else 1],
+            None if unit.target is None else True,
+            (0.04, 0.02, 0.06) if unit.target is not None and plan.loss_from == "released" else None,
+        )
         for unit in plan.units
     )
     facts = ReleaseFacts(plan, table.rows, outcomes, Cost.zero(), report, CREATED, "0.1.0", "0123abc")

@@ -17,6 +17,7 @@ from trasgo_lib.mechanisms import build_chain, rebuild_chain, rebuild_channel
 from trasgo_lib.release import publish_package, verify_release
 from trasgo_lib.release.channel_file import decoder, noise_variance
 from trasgo_lib.release.verify_claims import verify_channels, verify_statement
+from trasgo_lib.release.verify_stated import verify_stated
 from trasgo_lib.storage import open_store
 
 Json = dict[str, Any]
@@ -234,3 +235,49 @@ def test_a_reveal_of_another_shape_is_refused(published: Path, tmp_path: Path, d
     unit(document, "wage")["draws"][0] = draw
     (copy / "statement.json").write_text(json.dumps(document))
     assert ("schema", "statement.json") in {(one.name, one.subject) for one in verify_release(copy).failures}
+
+
+STATED_FORGERIES: list[tuple[Callable[[Json], object], tuple[str, str]]] = [
+    (lambda s: s.update(in_words=s["in_words"].replace("e^11", "e^1.1")), ("words: odds", "statement.json")),
+    (lambda s: s.update(in_words=s["in_words"].replace("e^11", "e^1.1 and e^11")), ("words: odds", "statement.json")),
+    (lambda s: s.update(in_words="It is safe."), ("words: odds", "statement.json")),
+    (lambda s: s.update(in_words=s["in_words"].replace("at most 16", "at most 12")), ("words: cap", "statement.json")),
+    (
+        lambda s: s.update(in_words=s["in_words"].replace("probability 0.0000", "probability 0.00000")),
+        ("words: probability", "statement.json"),
+    ),
+    (lambda s: unit(s, "wage")["target"].update(met=False), ("target met", "wage")),
+    (lambda s: unit(s, "wage")["target"].update(ceiling="0.05"), ("target met", "wage")),
+    (lambda s: unit(s, "wage").update(loss=None), ("target met", "wage")),
+    (lambda s: unit(s, "wage")["loss"].update(high="0.5"), ("target met", "wage")),
+    (lambda s: unit(s, "wage")["loss"].update(high="0.03"), ("interval of the loss", "wage")),
+    (lambda s: unit(s, "wage")["loss"].update(low="x"), ("target", "wage")),
+]
+
+
+@pytest.mark.parametrize(("forge", "finding"), STATED_FORGERIES)
+def test_forged_words_and_targets_are_found(
+    forge: Callable[[Json], object], finding: tuple[str, str], documents: tuple[Json, Json]
+) -> None:
+    statement, _ = documents
+    assert not [result for result in verify_stated(statement, "") if not result.passed]
+    forge(statement)
+    assert finding in {(one.name, one.subject) for one in verify_stated(statement, "") if not one.passed}
+
+
+@pytest.mark.parametrize(
+    ("name", "change"),
+    [
+        ("rate", {"code": 12}),
+        ("rate", {"code": None}),
+        ("rate", {"fill_code": 3}),
+        ("region", {"fill_code": None}),
+        ("region", {"fill_code": 3}),
+        ("wage", {"code": 41}),
+        ("wage", {"fill_code": 0}),
+    ],
+)
+def test_a_forged_missing_code_is_found(name: str, change: Json, documents: tuple[Json, Json]) -> None:
+    statement, channel_file = documents
+    unit(channel_file, name)["missing"].update(change)
+    assert findings(statement, channel_file) == {("missing values", name)}

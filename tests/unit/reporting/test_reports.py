@@ -94,6 +94,14 @@ def test_noise_is_in_the_unit_of_the_column() -> None:
     assert domain_words(box) == f"{box.size} cells"
 
 
+def test_a_decoder_that_is_off_on_average_says_by_how_much() -> None:
+    hours = NumberDomain(lower="0", upper="79", step="1", unit="hours")
+    binned = build_channel("binned_randomized_response", hours, epsilon="2", bins=4)
+    assert noise_words(hours, binned).endswith(" hours, and may be off by 10 hours on average")
+    assert "on average" not in noise_words(hours, build_channel("laplace", hours, epsilon="2"))
+    assert "on average" not in noise_words(hours, build_channel("gaussian", hours, epsilon="2"))
+
+
 def test_a_domain_without_words_is_an_error() -> None:
     with pytest.raises(TypeError, match="object"):
         domain_words(object())  # type: ignore[arg-type]

@@ -223,3 +223,20 @@ def test_coverage_on_the_files_of_the_benchmark():
                 given, covered, *_ = bench.summary(pairs)
                 if given == 100:
                     assert binomtest(covered, given, 0.95).pvalue > 1e-4, (name, epsilon, cell, covered)
+
+
+@pytest.mark.parametrize("rows", [1, 2, 3])
+@pytest.mark.parametrize("epsilon", ["0.01", "1", "8"])
+def test_of_a_few_rows_no_loss_is_more_than_a_loss_can_be(rows, epsilon):
+    """Counts of one row have no spread of their own, so intervals are all bootstrap: a TVD of up to 1.5 was stated."""
+    channels = channels_at(epsilon)
+    codes = {
+        name: channel.sample(np.zeros(rows, dtype=np.int32), Keystream(bytes(32), "few", name), 0)
+        for name, channel in channels.items()
+    }
+    found = estimate_losses(readers(codes), COLUMNS, channels, method="pearson", rows=rows, stream=PUBLIC)
+    for column in found.columns:
+        for loss, most in (("tvd", 1.0), ("js", float(np.log(2))), ("kl", np.inf)):
+            estimate = column.value(loss)
+            if estimate.value is not None:
+                assert 0 <= estimate.low <= estimate.value <= estimate.high <= most

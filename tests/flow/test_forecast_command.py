@@ -1,0 +1,120 @@
+"""``trasgo forecast``: no data, no orchestrator, exit codes, tables, document and chart."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from office import Office
+
+ROOT = Path(__file__).resolve().parents[2]
+QUICK = ("--epsilons", "1,2", "--row-counts", "500", "--rehearsals", "1", "--quiet")
+PRIOR = {
+    "public": True,
+    "source": "A made-up census",
+    "rows": 1000,
+    "columns": [
+        {"name": "age", "mean": "45", "deviation": "15"},
+        {"name": "sex", "shares": {"f": "0.4", "m": "0.6"}},
+        {"name": "region", "shares": {"north": "0.4", "east": "0.2", "south": "0.2", "west": "0.2"}},
+    ],
+}
+
+
+@pytest.fixture
+def office(tmp_path: Path) -> Office:
+    """An office that has not got its data yet."""
+    office = Office(tmp_path)
+    (tmp_path / "people.csv").unlink()
+    office.release["prior"] = PRIOR
+    office.write()
+    return office
+
+
+def test_it_works_before_there_is_a_source_and_writes_nothing(office: Office) -> None:
+    before = sorted(office.folder.rglob("*"))
+    answer = office.trasgo("forecast", str(office.config), *QUICK)
+    assert answer.exit_code == 0, answer.text
+    assert sorted(office.folder.rglob("*")) == before
+    assert "no data was opened" in answer.out and "A made-up census" in answer.out
+    assert "Least epsilon_total for all targets at 1,000 rows" in answer.out
+    assert "laplace (declared)" in answer.out and "staircase" in answer.out
+    assert max(map(len, answer.out.splitlines())) <= 100
+
+
+def test_the_document_and_the_chart(office: Office) -> None:
+    chart = office.folder / "chart.svg"
+    command = ("forecast", str(office.config), *QUICK, "--json", "--group", "sex,region", "--chart", str(chart))
+    answer = office.trasgo(*command)
+    assert answer.exit_code == 0, answer.text
+    document = answer.json
+    assert document["release"] == "people/1" and document["rows"] == 1000
+    assert document["groups"][0]["columns"] == ["sex", "region"]
+    written = chart.read_bytes()
+    assert office.trasgo(*command).json == document
+    assert chart.read_bytes() == written
+
+
+def test_unknown_columns_are_named(office: Office) -> None:
+    office.release["prior"] = {**PRIOR, "columns": PRIOR["columns"][1:]}  # type: ignore[index]
+    office.write()
+    answer = office.trasgo("forecast", str(office.config), *QUICK)
+    assert answer.exit_code == 0, answer.text
+    assert "says nothing of them: age" in answer.out
+    assert "What age will cost is not in these totals" in answer.out
+
+
+def test_a_target_that_cannot_be_met_is_named_with_its_reason(office: Office) -> None:
+    office.release["loop"] = {"loss_from": "released", "composition": "chain", "start": "1", "ratio": "2"}
+    age = office.column("age")
+    del age["epsilon"]
+    age["target"] = {"correlation_loss": "30"}
+    office.write()
+    answer = office.trasgo("forecast", str(office.config), *QUICK)
+    assert answer.exit_code == 0, answer.text
+    said = " ".join(answer.out.split())
+    assert "age: corr. loss % <= 30 cannot be met at 1,000 rows" in said
+    assert "No epsilon_total meets all targets at this number of rows" in said
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (("--epsilons", "1,x"), "--epsilons"),
+        (("--row-counts", "500,-1"), "--row-counts"),
+        (("--group", "sex"), "two or more columns"),
+        (("--group", "sex,nobody"), "nobody"),
+        (("--group", "sex,age"), "noise_bins"),
+        (("--chart", "chart.png"), ".svg"),
+        (("--chart", "nowhere/chart.svg"), "Make the folder"),
+        (("--rows", "5"), "30 to"),
+    ],
+)
+def test_what_it_refuses(office: Office, arguments: tuple[str, ...], words: str) -> None:
+    answer = office.trasgo("forecast", str(office.config), "--quiet", *arguments)
+    assert answer.exit_code == 2, answer.text
+    assert words in answer.err
+
+
+def test_without_a_prior_it_says_how_to_get_one(office: Office) -> None:
+    del office.release["prior"]
+    office.write()
+    answer = office.trasgo("forecast", str(office.config))
+    assert answer.exit_code == 2
+    assert "trasgo prior" in answer.err
+
+
+def test_it_loads_no_orchestrator_no_frames_and_no_chart_library(office: Office) -> None:
+    code = (
+        "import sys\n"
+        f"sys.argv = ['trasgo', 'forecast', {str(office.config)!r}, *{list(QUICK)!r}]\n"
+        "from flows.cli import main\n"
+        "try:\n    main()\nexcept SystemExit as end:\n    assert not end.code, end.code\n"
+        "heavy = {'prefect', 'great_expectations', 'pandas', 'sqlalchemy', 'matplotlib'}\n"
+        "loaded = heavy & {name.split('.')[0] for name in sys.modules}\n"
+        "assert not loaded, loaded\n"
+    )
+    result = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, cwd=ROOT, check=False)
+    assert result.returncode == 0, result.stderr
