@@ -37,6 +37,7 @@ from trasgo_lib.config.release import (
     Publish,
     ReleaseConfig,
     ReleaseInfo,
+    S3Spec,
     Source,
     UnitColumn,
 )
@@ -73,6 +74,7 @@ __all__ = [
     "ReleaseConfig",
     "ReleaseInfo",
     "Replace",
+    "S3Spec",
     "SoundPart",
     "Source",
     "TargetSpec",
