@@ -123,6 +123,9 @@ def read_trouble(error: Exception, root: Path | None, size: int | None) -> Troub
 
 def _of_network(error: Exception, label: str) -> Trouble:
     text = str(error)
+    if "redirect without LOCATION" in text:  # how the client tells a status that S3 gives for another region
+        came, fix = _REGION
+        return Trouble(came, fix, Reason.STORE_REFUSED)
     if label:
         came = f"a store that is out of order ({label})"
     elif "kind: Timeout" in text:

@@ -117,8 +117,7 @@ class ObjectStore:
         if not isinstance(self.backend, S3Clients) or "create-once" in self.proved:
             return
         # two requests to a new store, one to a known one
-        taken = [self._retried(PROOF_KEY, lambda: self._create(PROOF_KEY, PROOF_TEXT)) for _ in range(2)]
-        if all(taken):
+        if all(self._retried(PROOF_KEY, lambda: self._create(PROOF_KEY, PROOF_TEXT)) for _ in range(2)):
             raise StoreError.of(
                 Reason.STORE_UNSAFE,
                 self.uri(),

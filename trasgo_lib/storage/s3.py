@@ -1,4 +1,4 @@
-"""The S3 client: one signed request at a time, its time allowance by size, nothing taken from the environment."""
+"""The S3 client: one signed request at a time, with time by size; no variable decides where it goes or as whom."""
 
 from __future__ import annotations
 
@@ -52,17 +52,21 @@ class S3Clients:
 
 
 def _client(place: Bucket, access: S3Access, seconds: int) -> S3Store:
-    """Every setting is given, because the client would take what is missing from ``AWS_...`` variables."""
+    """What decides is given in full, because the client would take what is missing from ``AWS_...`` variables."""
     region, credentials = access.region, access.credentials
+    endpoint = access.endpoint or f"https://s3.{region}.amazonaws.com"
     return S3Store(
         place.name,
         prefix=place.prefix or None,
-        endpoint=access.endpoint or f"https://s3.{region}.amazonaws.com",
+        endpoint=endpoint,
+        aws_endpoint_url_s3=endpoint,  # else a variable of this name wins over the endpoint above
         region=region,
         virtual_hosted_style_request=False,
         conditional_put="etag",
         checksum_algorithm="sha256",
         unsigned_payload=False,
+        s3_express=False,
+        request_payer=False,
         # http was allowed or refused where the endpoint was checked
         client_options={
             "allow_http": (access.endpoint or "").startswith("http://"),

@@ -25,6 +25,8 @@ from datetime import UTC, datetime
 from pathlib import Path
 from urllib.parse import quote, urlsplit
 
+from trasgo_lib.storage import Credentials, S3Access
+
 _GRPC_DISTANCE = 10_000
 """The server's gRPC port is its HTTP port plus this; both must be free."""
 
@@ -244,3 +246,10 @@ def _port_pair() -> int:
                 with socket.socket() as probe:
                     probe.bind(("127.0.0.1", candidate))
             return port
+
+
+def access_of(server: S3Server, keys: Keys | None = None, **changes: object) -> S3Access:
+    """How a server is reached as its writer, or as someone else."""
+    keys = keys or server.writer
+    settings = {"endpoint": server.endpoint, "credentials": Credentials(keys.access, keys.secret), **changes}
+    return S3Access(**settings)  # type: ignore[arg-type]
