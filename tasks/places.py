@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any, cast
 
 from trasgo_lib.config import S3Spec
+from trasgo_lib.errors import ConfigError
 from trasgo_lib.keys import WrappingKey, load_wrapping_key
 from trasgo_lib.plan import ReleasePlan
 from trasgo_lib.records import sqlite_path
@@ -24,6 +25,8 @@ from trasgo_lib.storage import (
 
 BLOCK = "block:"
 """What the name of a Prefect secret begins with in the release file."""
+
+_SECRET_FIELDS = "a mapping with access_key_id and secret_access_key, each one line of text"
 
 KEY_VARIABLE = "TRASGO_WRAPPING_KEY"
 KEY_FILE_VARIABLE = "TRASGO_KEY_FILE"
@@ -84,7 +87,10 @@ def store_access(
             f"Prefect secret {name}",
             {f"{STANDARD_PREFIX}_{key.upper()}": text for key, text in fields.items()},
         )
-        credentials = read_credentials(found)
+        try:
+            credentials = read_credentials(found)
+        except ConfigError:
+            raise unusable(where, _SECRET_FIELDS, "a value of another form") from None
     else:
         where = f"environment variable {spec.credentials}_ACCESS_KEY_ID"
         credentials = read_credentials(environ, spec.credentials)
@@ -114,7 +120,6 @@ def _prefect_secret(name: str) -> Mapping[str, str]:
         value = cast(Any, Secret.load(name)).get()
     except Exception:  # noqa: BLE001 its text could hold the secret, and every kind of it means the same
         raise unusable(f"Prefect secret {name}", "a block of type secret that can be read", "none") from None
-    required = "a mapping with access_key_id and secret_access_key"
     if not isinstance(value, dict) or not all(isinstance(part, str) for part in (*value, *value.values())):
-        raise unusable(f"Prefect secret {name}", required, "a value of another form")
+        raise unusable(f"Prefect secret {name}", _SECRET_FIELDS, "a value of another form")
     return value

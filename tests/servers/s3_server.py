@@ -7,14 +7,17 @@ and it is stopped by its process id; its log stands in its folder.
 from __future__ import annotations
 
 import contextlib
+import ctypes
 import hashlib
 import hmac
 import http.client
 import json
 import secrets
 import shutil
+import signal
 import socket
 import subprocess
+import sys
 import sysconfig
 import tempfile
 import time
@@ -189,6 +192,7 @@ def running_s3(root: Path) -> Iterator[S3Server]:
             cwd=root,
             stdout=log,
             stderr=subprocess.STDOUT,
+            preexec_fn=_end_with_parent,
         )
         try:
             endpoint = f"http://127.0.0.1:{ports['s3']}"
@@ -207,6 +211,12 @@ def running_s3(root: Path) -> Iterator[S3Server]:
             for name, port in ports.items():
                 socket_file = f"seaweedfs-{name}-grpc-{port + _GRPC_DISTANCE}.sock"
                 (Path(tempfile.gettempdir()) / socket_file).unlink(missing_ok=True)
+
+
+def _end_with_parent() -> None:
+    """Have the system end the server with a test run that is killed and so never gets to end it."""
+    if sys.platform == "linux":
+        ctypes.CDLL(None).prctl(1, signal.SIGTERM)  # 1: PR_SET_PDEATHSIG
 
 
 def _identities(people: Mapping[str, Keys]) -> list[dict[str, object]]:

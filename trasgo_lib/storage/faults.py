@@ -58,6 +58,12 @@ _REFUSALS: dict[str, tuple[str, str]] = {
 }
 """What stores say when another attempt cannot help, in S3's own codes."""
 
+_REQUIRED = {
+    Reason.STORE_UNREACHABLE: "a store that answers",
+    Reason.STORE_REFUSED: "a store that takes this request",
+    Reason.STORE_FULL: "room in the store",
+}
+
 _FULL_CODES = frozenset({"XMinioStorageFull", "InsufficientStorage", "QuotaExceeded", "InsufficientCapacity"})
 
 
@@ -80,7 +86,7 @@ class Trouble:
     def error(self, where: str, attempts: int) -> StoreError:
         """The error to raise after so many attempts."""
         came = f"{self.came} after {attempts} attempt(s)" if self.may_pass else self.came
-        return StoreError.of(self.reason, where, required="a store that answers", came=came, fix=self.fix)
+        return StoreError.of(self.reason, where, required=_REQUIRED[self.reason], came=came, fix=self.fix)
 
 
 class TakenAndGoneError(OSError):
@@ -126,7 +132,9 @@ def _of_network(error: Exception, label: str) -> Trouble:
     if "redirect without LOCATION" in text:  # how the client tells a status that S3 gives for another region
         came, fix = _REGION
         return Trouble(came, fix, Reason.STORE_REFUSED)
-    if label:
+    if isinstance(error, TakenAndGoneError):
+        came = "a key that another writer holds"
+    elif label:
         came = f"a store that is out of order ({label})"
     elif "kind: Timeout" in text:
         came = "no answer in time"
