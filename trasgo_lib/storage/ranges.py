@@ -6,6 +6,8 @@ import io
 from collections.abc import Callable
 from typing import Any
 
+_PIECE_BYTES = 8 * 2**20
+
 
 class RangeReader(io.RawIOBase):
     """A raw, read-only file over ranges of an object; wrap it in a buffer.
@@ -40,6 +42,15 @@ class RangeReader(io.RawIOBase):
             raise ValueError("a place before the start")
         self._place = start + offset
         return self._place
+
+    def readall(self) -> bytes:
+        """The rest; in large pieces, where the base class would ask for 8 KiB at a time."""
+        pieces = []
+        while self._place < self._size:
+            length = min(_PIECE_BYTES, self._size - self._place)
+            pieces.append(self._read(self._place, length))
+            self._place += length
+        return b"".join(pieces)
 
     def readinto(self, buffer: Any) -> int:
         """Fill the buffer as far as the object goes."""

@@ -260,3 +260,12 @@ def test_temporary_credentials_send_their_token(s3_server: S3Server, faulty: Fau
     with contextlib.suppress(StoreError):  # whether this server takes a token it did not make is not the question
         store.exists("k")
     assert seen[0].headers["x-amz-security-token"] == "a-token"
+
+
+def test_a_large_object_is_read_in_few_requests(store: ObjectStore, faulty: FaultyS3) -> None:
+    store.put_once("k", bytes(9_000_000))
+    before = len(faulty.of("GET", "/k"))
+    assert len(store.reader("k").read()) == 9_000_000
+    assert len(faulty.of("GET", "/k")) - before == 2
+    assert len(store.reader("k").read(5_000_000)) == 5_000_000
+    assert len(faulty.of("GET", "/k")) - before <= 5
