@@ -13,7 +13,7 @@ import os
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, BinaryIO, TypeVar, cast
+from typing import TYPE_CHECKING, BinaryIO, TypeVar
 from urllib.parse import quote
 
 import obstore
@@ -23,7 +23,7 @@ from obstore.store import LocalStore, MemoryStore, S3Store
 from trasgo_lib.errors import ConflictError, Reason, StoreError
 from trasgo_lib.storage import folders
 from trasgo_lib.storage.access import S3Access, access_from_environment
-from trasgo_lib.storage.faults import TakenAndGoneError, Trouble, is_absent, read_trouble
+from trasgo_lib.storage.faults import TakenAndGoneError, is_absent, read_trouble
 from trasgo_lib.storage.location import check_key, place_of
 from trasgo_lib.storage.ranges import RangeReader
 from trasgo_lib.storage.s3 import LARGEST_PUT_BYTES, S3Clients
@@ -275,35 +275,25 @@ class ObjectStore:
             )
 
     def _retried(self, key: str, operation: Callable[[], _T], size: int | None = None) -> _T:
-        trouble: Trouble | None = None
-        for attempt in range(1, self.attempts + 1):
-            if attempt > 1:
-                self.sleep(_FIRST_PAUSE_SECONDS * 2 ** (attempt - 2))
+        attempt, where = 1, self._where(key)
+        while True:
             try:
                 return operation()
             except PreconditionError:
-                raise self._changed(key) from None
+                failure, may_pass = _changed(where), False
             except (BaseError, OSError) as error:
-                if is_absent(error):
-                    raise _missing(self._where(key)) from None
-                trouble = read_trouble(error, self.root, size)
-                if not trouble.may_pass:
-                    break
-        # outside the handler: the client's message can hold addresses, and is not chained
-        raise cast(Trouble, trouble).error(self._where(key), attempt)
+                trouble = None if is_absent(error) else read_trouble(error, self.root, size)
+                failure = _missing(where) if trouble is None else trouble.error(where, attempt)
+                may_pass = trouble is not None and trouble.may_pass
+            # outside the handlers: the client's message can hold addresses, and is not chained
+            if not may_pass or attempt == self.attempts:
+                raise failure
+            self.sleep(_FIRST_PAUSE_SECONDS * 2 ** (attempt - 1))
+            attempt += 1
 
     def _where(self, key: str) -> str:
         """A key as errors name it: with its bucket where there is one."""
         return self.uri(key) if isinstance(self.backend, S3Clients) else key or "/"
-
-    def _changed(self, key: str) -> StoreError:
-        return StoreError.of(
-            Reason.DIGEST_MISMATCH,
-            self._where(key),
-            required="an object that stays as it is",
-            came="one that was replaced while it was read",
-            fix="Someone overwrites published files: see deployments/README.md on what immutability needs.",
-        )
 
 
 def open_store(
@@ -375,6 +365,16 @@ def _bytes_of(file: Path, *, mapped: bool) -> bytes | mmap.mmap:
             came=error.strerror or "an error",
             fix="Run again; the work folder may have been removed.",
         ) from None
+
+
+def _changed(key: str) -> StoreError:
+    return StoreError.of(
+        Reason.DIGEST_MISMATCH,
+        key,
+        required="an object that stays as it is",
+        came="one that was replaced while it was read",
+        fix="Someone overwrites published files: see deployments/README.md on what immutability needs.",
+    )
 
 
 def _missing(key: str) -> StoreError:

@@ -7,6 +7,7 @@ import os
 import stat
 import threading
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import obstore
@@ -131,7 +132,7 @@ def test_an_absent_object_is_missing(store: ObjectStore) -> None:
         with pytest.raises(StoreError) as caught:
             operation("absent")
         assert caught.value.reason is Reason.MISSING_FILE
-        assert caught.value.__cause__ is None
+        assert caught.value.__cause__ is caught.value.__context__ is None
 
 
 def test_addresses(tmp_path: Path) -> None:
@@ -244,6 +245,12 @@ def test_racing_writers_leave_one_winner(store: ObjectStore) -> None:
     """Sixteen at one key, twice over."""
     for turn in range(2):
         _race(store, f"k{turn}")
+
+
+def test_racing_writers_of_the_same_bytes_all_succeed(store: ObjectStore) -> None:
+    with ThreadPoolExecutor(16) as pool:
+        found = set(pool.map(lambda _: store.put_once("k", b"same"), range(16)))
+    assert found == {hashlib.sha256(b"same").hexdigest()} and store.list() == ("k",)
 
 
 def _race(store: ObjectStore, key: str) -> None:
