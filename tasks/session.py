@@ -9,7 +9,6 @@ from __future__ import annotations
 import os
 import shutil
 import socket
-import time
 from collections.abc import Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
@@ -17,9 +16,9 @@ from datetime import UTC, datetime
 from functools import lru_cache
 from pathlib import Path
 
-from tasks.places import ledger_path, store_access, work_folder, wrapping_key
+from tasks.places import ledger_path, work_folder, wrapping_key
+from tasks.stores import open_root
 from trasgo_lib.budget import Cost
-from trasgo_lib.config import S3Spec
 from trasgo_lib.data import source_digest
 from trasgo_lib.errors import BudgetError, ConflictError, Reason, StoreError
 from trasgo_lib.keys import (
@@ -34,7 +33,7 @@ from trasgo_lib.noise import Keystream
 from trasgo_lib.plan import ReleasePlan, read_plan
 from trasgo_lib.records import Account, Event, Lease, Records, Reservation, State, VersionRecord
 from trasgo_lib.release import release_prefix
-from trasgo_lib.storage import Bucket, ObjectStore, open_store, place_of
+from trasgo_lib.storage import ObjectStore
 
 
 @dataclass(frozen=True, slots=True)
@@ -312,11 +311,6 @@ def now() -> str:
     return datetime.now(UTC).replace(microsecond=0).isoformat()
 
 
-def _open_root(root: str, spec: S3Spec | None, *, private: bool = False) -> ObjectStore:
-    access = store_access(spec) if isinstance(place_of(root), Bucket) else None
-    return open_store(root, private=private, access=access, sleep=time.sleep)
-
-
 @lru_cache(maxsize=4)
 def open_session(ref: RunRef) -> Session:
     """Open a run from its reference; kept for the life of the process.
@@ -339,8 +333,8 @@ def open_session(ref: RunRef) -> Session:
         ref=ref,
         plan=plan,
         records=Records.open(ledger_path(plan)),
-        public=_open_root(plan.public_root, plan.config.publish.public_s3),
-        restricted=_open_root(plan.restricted_root, plan.config.publish.restricted_s3, private=True),
+        public=open_root(plan.public_root, plan.config.publish.public_s3),
+        restricted=open_root(plan.restricted_root, plan.config.publish.restricted_s3, private=True),
         work=work_folder(plan, Path(ref.home)),
         wrapping_key=wrapping_key(plan, Path(ref.home)),
     )

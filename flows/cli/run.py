@@ -40,7 +40,7 @@ def _run(config: Path, as_json: bool, quiet: bool, *, may_start: bool) -> None:
 
     prepare_prefect(home())
     from flows.orphans import children_end_with_this_process
-    from tasks.places import needs_orchestrator
+    from tasks.stores import needs_orchestrator
 
     ref, plan = _reference(config)
     # a secret of Prefect's starts its server earlier; it too must not outlive this run

@@ -18,7 +18,7 @@ from office import Answer, Office
 from prefect.blocks.system import Secret
 from s3_server import CLOSED_BUCKET, OPEN_BUCKET, Keys, S3Server, access_of
 
-from tasks.places import store_access
+from tasks.stores import store_access
 from trasgo_lib.analysis import open_release
 from trasgo_lib.config import S3Spec
 from trasgo_lib.errors import ConfigError, Reason
