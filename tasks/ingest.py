@@ -30,6 +30,7 @@ def ingest(ref: RunRef) -> PrivateTable:
     """
     session = open_session(ref)
     session.require_account()
+    session.require_stores()
     session.begin()
     workspace = Workspace(session.work)
     try:

@@ -34,10 +34,16 @@ class TaskOptions(TypedDict):
     retry_condition_fn: Callable[..., bool]
 
 
+_STAND = frozenset({Reason.STORE_REFUSED, Reason.STORE_FULL, Reason.STORE_UNSAFE, Reason.CHAIN_BROKEN})
+"""What a store or the ledger says and will say again until someone mends it."""
+
+
 def _may_pass(task: object, task_run: object, state: Any) -> bool:
     """Whether trying again can help: a store or machine fault may pass, a refusal stands."""
     error = state.result(raise_on_failure=False)
-    return isinstance(error, StoreError) or (isinstance(error, TrasgoError) and error.reason is Reason.INTERNAL)
+    if isinstance(error, StoreError):
+        return error.reason not in _STAND
+    return isinstance(error, TrasgoError) and error.reason is Reason.INTERNAL
 
 
 def _options(retries: int) -> TaskOptions:

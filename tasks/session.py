@@ -9,7 +9,6 @@ from __future__ import annotations
 import os
 import shutil
 import socket
-import time
 from collections.abc import Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
@@ -18,6 +17,7 @@ from functools import lru_cache
 from pathlib import Path
 
 from tasks.places import ledger_path, work_folder, wrapping_key
+from tasks.stores import open_root
 from trasgo_lib.budget import Cost
 from trasgo_lib.data import source_digest
 from trasgo_lib.errors import BudgetError, ConflictError, Reason, StoreError
@@ -33,7 +33,7 @@ from trasgo_lib.noise import Keystream
 from trasgo_lib.plan import ReleasePlan, read_plan
 from trasgo_lib.records import Account, Event, Lease, Records, Reservation, State, VersionRecord
 from trasgo_lib.release import release_prefix
-from trasgo_lib.storage import ObjectStore, open_store
+from trasgo_lib.storage import ObjectStore
 
 
 @dataclass(frozen=True, slots=True)
@@ -156,6 +156,15 @@ class Session:
         report = self.records.check_chain()
         if not report.ok:
             raise StoreError(*report.faults)
+
+    def require_stores(self) -> None:
+        """Stop before data is opened or anything is charged when a root cannot be written to, or would overwrite.
+
+        Raises:
+            StoreError: a root is out of reach, refuses our credentials, or overwrites what is there.
+        """
+        for store in (self.public, self.restricted):
+            store.require_create_once()
 
     def require_account(self) -> None:
         """Stop before data is opened when the account is absent, counts other units, or cannot pay for a first round.
@@ -320,13 +329,12 @@ def open_session(ref: RunRef) -> Session:
             came="another text",
             fix="Start the run again.",
         )
-    restricted = open_store(plan.restricted_root, private=True, sleep=time.sleep)
     return Session(
         ref=ref,
         plan=plan,
         records=Records.open(ledger_path(plan)),
-        public=open_store(plan.public_root, sleep=time.sleep),
-        restricted=restricted,
+        public=open_root(plan.public_root, plan.config.publish.public_s3),
+        restricted=open_root(plan.restricted_root, plan.config.publish.restricted_s3, private=True),
         work=work_folder(plan, Path(ref.home)),
         wrapping_key=wrapping_key(plan, Path(ref.home)),
     )

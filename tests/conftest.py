@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import shutil
 import tempfile
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from s3_server import S3Server, running_s3
 
 from flows.environment import prepare_prefect
 
@@ -17,6 +20,15 @@ def pytest_configure(config: pytest.Config) -> None:
     home = tempfile.TemporaryDirectory(prefix="trasgo-tests-")
     config.add_cleanup(home.cleanup)
     prepare_prefect(Path(home.name))
+
+
+@pytest.fixture(scope="session")
+def s3_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[S3Server]:
+    """A real S3 server, started for the first test that asks; it comes with the lock, so its absence is a failure."""
+    root = tmp_path_factory.mktemp("s3")
+    with running_s3(root) as server:
+        yield server
+    shutil.rmtree(root, ignore_errors=True)
 
 
 @pytest.fixture(scope="session")

@@ -72,6 +72,9 @@ class Reason(StrEnum):
     # machinery
     KEY_UNUSABLE = "key_unusable"
     STORE_UNREACHABLE = "store_unreachable"
+    STORE_REFUSED = "store_refused"
+    STORE_FULL = "store_full"
+    STORE_UNSAFE = "store_unsafe"
     DATABASE_UNREACHABLE = "database_unreachable"
     CHAIN_BROKEN = "chain_broken"
     LOCKED = "locked"

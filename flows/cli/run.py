@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -15,7 +16,7 @@ from trasgo_lib.errors import ConflictError, InputContractError, Reason, Targets
 if TYPE_CHECKING:
     from flows.outcome import Outcome
     from tasks.session import RunRef, Session
-    from trasgo_lib.plan import Target
+    from trasgo_lib.plan import ReleasePlan, Target
 
 _CONFIG = typer.Argument(help="The release file (YAML).")
 _JSON = typer.Option(False, "--json", help="End with one JSON object on standard output.")
@@ -38,11 +39,20 @@ def _run(config: Path, as_json: bool, quiet: bool, *, may_start: bool) -> None:
     from flows.environment import prepare_prefect
 
     prepare_prefect(home())
+    from flows.orphans import children_end_with_this_process
+    from tasks.stores import needs_orchestrator
+
+    ref, plan = _reference(config)
+    # a secret of Prefect's starts its server earlier; it too must not outlive this run
+    with children_end_with_this_process() if needs_orchestrator(plan) else nullcontext():
+        _run_session(ref, as_json, quiet, may_start=may_start)
+
+
+def _run_session(ref: RunRef, as_json: bool, quiet: bool, *, may_start: bool) -> None:
     from flows.outcome import finished, outcome_of
     from tasks.session import open_session
     from trasgo_lib.records import State
 
-    ref = _reference(config)
     session = open_session(ref)
     if not may_start and session.version() is None:
         raise _nothing_to_resume(session)
@@ -50,6 +60,7 @@ def _run(config: Path, as_json: bool, quiet: bool, *, may_start: bool) -> None:
     session.require_account()
     is_over = finished(session) is not None
     if not is_over:
+        session.require_stores()
         with progress(quiet or as_json):
             _execute(ref, session)
     outcome = outcome_of(session, already=is_over)
@@ -62,12 +73,13 @@ def _run(config: Path, as_json: bool, quiet: bool, *, may_start: bool) -> None:
     outcome.require_met()
 
 
-def _reference(config: Path) -> RunRef:
+def _reference(config: Path) -> tuple[RunRef, ReleasePlan]:
     from tasks.session import RunRef
     from trasgo_lib.plan import read_plan
 
-    loaded, _ = read_plan(config)
-    return RunRef(config=str(config.absolute()), config_digest=loaded.text_digest, home=str(home()), actor=actor())
+    loaded, plan = read_plan(config)
+    ref = RunRef(config=str(config.absolute()), config_digest=loaded.text_digest, home=str(home()), actor=actor())
+    return ref, plan
 
 
 def _execute(ref: RunRef, session: Session) -> None:

@@ -6,14 +6,13 @@ from functools import partial
 from pathlib import Path
 from types import MappingProxyType
 
-import pyarrow as pa
-
 from trasgo_lib.analysis.columns import read_columns
 from trasgo_lib.analysis.counting import PublishedRows
 from trasgo_lib.analysis.release import Release
 from trasgo_lib.release import CHANNEL, MANIFEST, STATEMENT, verify_release
 from trasgo_lib.release.documents import parse
 from trasgo_lib.release.package import data_key
+from trasgo_lib.release.stored import open_stored
 from trasgo_lib.storage import ObjectStore, open_store
 
 
@@ -52,13 +51,8 @@ def open_release(location: str | Path | ObjectStore, prefix: str = "", *, verify
         rows=manifest["rows"],
         noised=MappingProxyType(columns),
         public=tuple(statement["public_columns"]),
-        data=PublishedRows(partial(_open, store, _key(inside, data_key(manifest["dataset"], "parquet")))),
+        data=PublishedRows(partial(open_stored, store, _key(inside, data_key(manifest["dataset"], "parquet")))),
     )
-
-
-def _open(store: ObjectStore, key: str) -> pa.NativeFile:
-    local = store.local_path(key)
-    return pa.BufferReader(store.get(key)) if local is None else pa.memory_map(str(local))
 
 
 def _key(prefix: str, path: str) -> str:

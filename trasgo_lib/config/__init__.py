@@ -39,6 +39,7 @@ from trasgo_lib.config.release import (
     Publish,
     ReleaseConfig,
     ReleaseInfo,
+    S3Spec,
     Source,
     UnitColumn,
 )
@@ -80,6 +81,7 @@ __all__ = [
     "ReleaseConfig",
     "ReleaseInfo",
     "Replace",
+    "S3Spec",
     "SoundPart",
     "Source",
     "TargetSpec",

@@ -16,6 +16,9 @@ from trasgo_lib.errors import Fault, Reason
 _SECRET_SECTIONS = frozenset({"keys", "ledger"})
 """Sections in which people mistake a secret for its address; their values are never repeated."""
 
+_SECRET_KEYS = frozenset({"public_s3", "restricted_s3"})
+"""Keys below a section of which the same is true."""
+
 _PLAIN_WORD = re.compile(r"(?!(?i:true|false|null|yes|no|on|off)\Z)[A-Za-z][A-Za-z0-9_ /-]*[A-Za-z0-9]|[A-Za-z]")
 """Texts that YAML 1.2 reads as text without quotes; the rest is shown quoted."""
 
@@ -196,4 +199,4 @@ def _came(path: KeyPath, value: Plain, document: Document) -> str:
 
 
 def _is_secret(path: KeyPath) -> bool:
-    return bool(path) and path[0] in _SECRET_SECTIONS
+    return bool(path) and (path[0] in _SECRET_SECTIONS or (len(path) > 1 and path[1] in _SECRET_KEYS))

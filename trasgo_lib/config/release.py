@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import codecs
+import re
 from typing import Annotated, Literal
 
 from pydantic import Discriminator, Field, Tag, field_validator, model_validator
@@ -26,6 +27,10 @@ from trasgo_lib.config.shape import (
     at_least,
     shape_error,
 )
+
+_CREDENTIALS = re.compile(r"[A-Z][A-Z0-9_]{0,62}|block:[a-z0-9][a-z0-9-]{0,62}")
+_KEY_ID = re.compile(r"A[A-Z]{3}[A-Z0-9]{16,}")
+"""What an access key itself looks like: four letters, such as AKIA, and sixteen or more."""
 
 
 class ReleaseInfo(Model):
@@ -203,6 +208,42 @@ class Checks(Model):
     )
 
 
+class S3Spec(Model):
+    """How a root on an S3 store is reached; never a key itself."""
+
+    endpoint: PlaceText | None = Field(
+        default=None,
+        repr=False,
+        description="https address of the store; default: AWS_ENDPOINT_URL_S3, AWS_ENDPOINT_URL, else Amazon's own",
+        examples=["https://s3.office.example"],
+    )
+    region: Slug | None = Field(
+        default=None,
+        description="its region; default: AWS_REGION, AWS_DEFAULT_REGION, else us-east-1",
+        examples=["eu-west-1"],
+    )
+    credentials: PlaceText = Field(
+        default="AWS",
+        repr=False,
+        description="what the names of the environment variables begin with, or block:NAME of a Prefect secret",
+        examples=["TRASGO_PUBLIC"],
+    )
+    allow_http: bool = Field(
+        default=False, description="whether the endpoint may be http on another machine", examples=[True]
+    )
+
+    @field_validator("credentials", mode="after")
+    @classmethod
+    def _source_of_them(cls, text: str) -> str:
+        # a key pasted here by mistake is refused, and not shown
+        if _KEY_ID.fullmatch(text) or not _CREDENTIALS.fullmatch(text):
+            required = "what the names of environment variables begin with (A-Z, 0-9 and _), or block:name"
+            raise shape_error(
+                required, "text of another form", "Write `credentials: TRASGO_PUBLIC`; keys stay outside."
+            )
+        return text
+
+
 class Publish(Model):
     """Where the release goes."""
 
@@ -214,6 +255,16 @@ class Publish(Model):
     )
     restricted: PlaceText | None = Field(
         default=None, description="URI of the restricted root, instead of store", examples=["/srv/restricted"]
+    )
+    public_s3: S3Spec | None = Field(
+        default=None,
+        description="how the public root is reached when it is s3://; default: by the AWS_ variables",
+        examples=[{"endpoint": "https://s3.office.example", "credentials": "TRASGO_PUBLIC"}],
+    )
+    restricted_s3: S3Spec | None = Field(
+        default=None,
+        description="how the restricted root is reached when it is s3://; default: by the AWS_ variables",
+        examples=[{"endpoint": "https://s3.office.example", "credentials": "block:trasgo-restricted"}],
     )
     formats: Many[Literal["parquet", "csv"]] = Field(
         default=("parquet", "csv"),

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from trasgo_lib.config import KeyPath, PlainColumn, PointColumn, ReleaseConfig, UnitColumn
+from trasgo_lib.config import KeyPath, PlainColumn, PointColumn, ReleaseConfig, S3Spec, UnitColumn
 from trasgo_lib.errors import ConfigError, Reason
 from trasgo_lib.plan.faults import FaultCollector
 from trasgo_lib.plan.parts import released_names, sources_of
-from trasgo_lib.storage import local_root
+from trasgo_lib.storage import Bucket, check_endpoint, place_of
 
 
 def check_roles(config: ReleaseConfig, faults: FaultCollector) -> None:
@@ -126,42 +126,77 @@ def check_targets(config: ReleaseConfig, faults: FaultCollector) -> None:
 
 
 def check_places(config: ReleaseConfig, faults: FaultCollector) -> None:
-    """Check that both roots are folders, and that nothing private lies in the public one."""
+    """Check that both roots can be served, and that nothing private lies in the public one."""
     publish, store = config.publish, config.publish.store
     if store is not None:
-        top = _folder(store, ("publish", "store"), faults)
-        public, restricted = (None, None) if top is None else (top / "public", top / "restricted")
+        top = _root(store, ("publish", "store"), faults)
+        public, restricted = (None, None) if top is None else (_below(top, "public"), _below(top, "restricted"))
     else:
-        public = _folder(publish.public or "", ("publish", "public"), faults)
-        restricted = _folder(publish.restricted or "", ("publish", "restricted"), faults)
+        public = _root(publish.public or "", ("publish", "public"), faults)
+        restricted = _root(publish.restricted or "", ("publish", "restricted"), faults)
+    for root, access, name in (
+        (public, publish.public_s3, "public_s3"),
+        (restricted, publish.restricted_s3, "restricted_s3"),
+    ):
+        _check_access(root, access, ("publish", name), faults)
+    if isinstance(public, Path):
+        _check_public_folder(config, public, faults)
     _check_apart(config, public, restricted, faults)
+    if isinstance(restricted, Bucket) and config.ledger is None:
+        faults.add(
+            Reason.BAD_PARAMETER,
+            ("publish", "store" if store is not None else "restricted"),
+            required="`ledger: {url: ...}` beside a restricted root in a bucket, where no database can live",
+            came="no ledger",
+            fix='Write, for example, ledger: {url: "sqlite:////srv/trasgo/ledger.db"}.',
+        )
 
 
-def _folder(location: str, path: KeyPath, faults: FaultCollector) -> Path | None:
-    """The folder of a location, symbolic links resolved; None, with its fault noted, where it is none."""
+def _check_access(root: Path | Bucket | None, access: S3Spec | None, path: KeyPath, faults: FaultCollector) -> None:
+    """Refuse an endpoint that is none, and settings of a store that is not there."""
+    if access is None:
+        return
+    if isinstance(root, Path):
+        faults.add(
+            Reason.BAD_PARAMETER,
+            path,
+            required="a root that is s3://bucket/prefix",
+            came="a folder",
+            fix="Remove these settings, or correct the root.",
+        )
+    try:
+        check_endpoint(access.endpoint, allow_http=access.allow_http)
+    except ConfigError as error:
+        faults.take(error, (*path, "endpoint"))
+
+
+def _below(top: Path | Bucket, name: str) -> Path | Bucket:
+    return top / name if isinstance(top, Path) else Bucket(top.name, f"{top.prefix}/{name}".lstrip("/"))
+
+
+def _root(location: str, path: KeyPath, faults: FaultCollector) -> Path | Bucket | None:
+    """The place of a root, symbolic links resolved; None, with its fault noted, where it is none."""
     if "://" not in location:
         return faults.loaded.resolve(location)
     try:
-        folder = local_root(location)
+        place = place_of(location)
     except ConfigError as error:
         faults.take(error, path)
         return None
-    if folder is not None:
-        return folder.resolve()
+    if place is not None:
+        return place.resolve() if isinstance(place, Path) else place
     faults.add(
         Reason.BAD_PARAMETER,
         path,
         required="a place that outlives the run",
         came="memory",
-        fix="Write a folder or file:///absolute/folder.",
+        fix="Write a folder, file:///absolute/folder or s3://bucket/prefix.",
     )
     return None
 
 
-def _check_apart(config: ReleaseConfig, public: Path | None, restricted: Path | None, faults: FaultCollector) -> None:
+def _check_public_folder(config: ReleaseConfig, public: Path, faults: FaultCollector) -> None:
     """Refuse a public root that holds something private; places are compared as folders, not as texts."""
-    if public is None:
-        return
     key = None if config.keys is None or config.keys.file is None else faults.loaded.resolve(config.keys.file)
     url = None if config.ledger is None else config.ledger.url
     # a URL that names no file is refused when the ledger is opened
@@ -176,7 +211,19 @@ def _check_apart(config: ReleaseConfig, public: Path | None, restricted: Path | 
                 came="one inside it",
                 fix="Move it: whoever may read the public root must not reach it.",
             )
-    if restricted is not None and (public.is_relative_to(restricted) or restricted.is_relative_to(public)):
+
+
+def _check_apart(
+    config: ReleaseConfig, public: Path | Bucket | None, restricted: Path | Bucket | None, faults: FaultCollector
+) -> None:
+    """Refuse roots of which one lies in the other; buckets of one name count as one, whatever their endpoints say."""
+    if isinstance(public, Path) and isinstance(restricted, Path):
+        nested = public.is_relative_to(restricted) or restricted.is_relative_to(public)
+    elif isinstance(public, Bucket) and isinstance(restricted, Bucket):
+        nested = public.holds(restricted) or restricted.holds(public)
+    else:
+        nested = False
+    if nested:
         faults.add(
             Reason.BAD_PARAMETER,
             ("publish", "store") if config.publish.store else ("publish", "restricted"),

@@ -10,6 +10,7 @@ from trasgo_lib.errors import Reason, TrasgoError, VerificationError
 from trasgo_lib.release import documents
 from trasgo_lib.release.manifest import MANIFEST
 from trasgo_lib.release.package import CHANNEL, STATEMENT
+from trasgo_lib.release.stored import is_out_of_reach
 from trasgo_lib.release.verification import VerificationReport, VerificationResult, failed, judge, passed
 from trasgo_lib.release.verify_claims import suffix_of, verify_channels, verify_statement
 from trasgo_lib.release.verify_data import verify_data
@@ -69,6 +70,8 @@ def _read(
         fault = error.faults[0]
         return failed("schema", path, fault.required, fault.came, fault.reason)
     except TrasgoError as error:
+        if is_out_of_reach(error, store):
+            raise
         return failed("schema", path, required, str(error.reason), Reason.MISSING_FILE)
     return passed("schema", path, required, Reason.SCHEMA_VIOLATION)
 

@@ -21,6 +21,7 @@ from trasgo_lib.checks import (
 from trasgo_lib.data import CategoryDomain, domain_from_description
 from trasgo_lib.errors import Reason, TrasgoError
 from trasgo_lib.release.package import data_key
+from trasgo_lib.release.stored import is_out_of_reach, open_stored
 from trasgo_lib.release.verification import VerificationResult, failed, judge
 from trasgo_lib.storage import ObjectStore
 
@@ -52,6 +53,8 @@ def verify_data(
                 for part in parts:
                     yield _verify_values(file, part)
     except (TrasgoError, pa.ArrowException, OSError, KeyError, ValueError, TypeError) as error:
+        if is_out_of_reach(error, store):
+            raise
         came = f"{type(error).__name__} while reading it"
         yield failed("data", parquet, "a Parquet file with the declared columns", came, Reason.SCHEMA_VIOLATION)
         return
@@ -60,9 +63,7 @@ def verify_data(
 
 
 def _open(store: ObjectStore, prefix: str, path: str) -> pa.NativeFile:
-    key = f"{prefix}/{path}" if prefix else path
-    local = store.local_path(key)
-    return pa.BufferReader(store.get(key)) if local is None else pa.memory_map(str(local))
+    return open_stored(store, f"{prefix}/{path}" if prefix else path)
 
 
 def _verify_schema(

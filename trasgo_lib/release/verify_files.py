@@ -8,6 +8,7 @@ from typing import Any
 from trasgo_lib.errors import Reason, TrasgoError
 from trasgo_lib.release.manifest import MANIFEST, SUMS, read_sums
 from trasgo_lib.release.package import CHANNEL, REPORT, STATEMENT, data_key
+from trasgo_lib.release.stored import is_out_of_reach
 from trasgo_lib.release.verification import VerificationResult, failed, judge, passed
 from trasgo_lib.storage import ObjectStore
 
@@ -43,17 +44,14 @@ def _verify_bytes(store: ObjectStore, key: str, entry: dict[str, Any], present: 
     if not present:
         return failed("complete", path, "the file", "no such file", Reason.MISSING_FILE)
     try:
-        digest, length = store.digest(key), _length(store, key)
-    except (TrasgoError, OSError):
+        digest, length = store.digest(key), store.size(key)
+    except (TrasgoError, OSError) as error:
+        if is_out_of_reach(error, store):
+            raise
         return failed("digest", path, "a readable file", "one that cannot be read", Reason.MISSING_FILE)
     if length != entry["bytes"]:
         return failed("digest", path, f"{entry['bytes']} bytes", f"{length} bytes", Reason.DIGEST_MISMATCH)
     return judge("digest", path, entry["sha256"], digest, Reason.DIGEST_MISMATCH)
-
-
-def _length(store: ObjectStore, key: str) -> int:
-    local = store.local_path(key)
-    return len(store.get(key)) if local is None else local.stat().st_size
 
 
 def _verify_sums(store: ObjectStore, key: str, listed: dict[str, Any]) -> VerificationResult:

@@ -5,6 +5,7 @@ A rename or a link survives a power loss only after the file *and* its folder we
 
 from __future__ import annotations
 
+import mmap
 import os
 import stat
 from pathlib import Path
@@ -53,3 +54,48 @@ def flush(path: Path) -> None:
         os.fsync(handle)
     finally:
         os.close(handle)
+
+
+def create_once(path: Path, body: bytes | mmap.mmap, mode: int) -> bool:
+    """Write a file that does not exist yet, so that under its name there are either all its bytes on disk or nothing.
+
+    The bytes are staged beside it as ``name#1``, flushed, and only then linked to the name: a link that a power loss
+    leaves behind can never lead to a file that is cut short. A staging file that a killed writer left is passed over.
+
+    Args:
+        path: the file; its folder exists.
+        body: what it is to hold.
+        mode: its permission bits.
+
+    Returns:
+        False when there is a file of that name already; it is left as it is.
+
+    Raises:
+        OSError: when the disk refuses.
+    """
+    if path.exists():
+        return False
+    handle, staged = _new_beside(path, mode)
+    try:
+        with os.fdopen(handle, "wb") as stream:
+            os.fchmod(handle, mode)
+            stream.write(body)
+            stream.flush()
+            os.fsync(handle)
+        os.link(staged, path)
+    except FileExistsError:
+        return False
+    finally:
+        staged.unlink(missing_ok=True)
+    flush(path.parent)
+    return True
+
+
+def _new_beside(path: Path, mode: int) -> tuple[int, Path]:
+    number = 1
+    while True:
+        staged = path.with_name(f"{path.name}#{number}")
+        try:
+            return os.open(staged, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, mode), staged
+        except FileExistsError:
+            number += 1

@@ -1,44 +1,47 @@
 """Create-once objects: what is published is written once, flushed, and read back before it counts.
 
-The only importer of obstore. A local put is staged as ``name#1`` and hard-linked to its final name, so no reader sees
-a partial object; obstore does not flush, hence the explicit flushes here. There is no transaction over several
-objects: writers put ``manifest.json`` last, and readers start from it.
+One interface over a folder, a place in an S3 bucket, and memory. There is no transaction over several objects: writers
+put ``manifest.json`` last, and readers start from it.
 """
 
 from __future__ import annotations
 
 import hashlib
+import io
 import mmap
 import os
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TypeVar
+from typing import TYPE_CHECKING, BinaryIO, TypeVar
+from urllib.parse import quote
 
 import obstore
-from obstore.exceptions import (
-    AlreadyExistsError,
-    BaseError,
-    InvalidPathError,
-    NotSupportedError,
-    PermissionDeniedError,
-    UnauthenticatedError,
-)
-from obstore.store import LocalStore, MemoryStore
+from obstore.exceptions import AlreadyExistsError, BaseError, PreconditionError
+from obstore.store import LocalStore, MemoryStore, S3Store
 
 from trasgo_lib.errors import ConflictError, Reason, StoreError
 from trasgo_lib.storage import folders
-from trasgo_lib.storage.location import check_key, local_root
+from trasgo_lib.storage.access import S3Access, access_from_environment
+from trasgo_lib.storage.faults import TakenAndGoneError, is_absent, read_trouble
+from trasgo_lib.storage.location import check_key, place_of
+from trasgo_lib.storage.ranges import RangeReader
+from trasgo_lib.storage.s3 import LARGEST_PUT_BYTES, S3Clients
+
+if TYPE_CHECKING:
+    from obstore import GetOptions
 
 _T = TypeVar("_T")
 _CHUNK_BYTES = 4 * 2**20
 """Objects are hashed in pieces of this size, so reading back a large table takes no memory."""
 
-_FINAL = (InvalidPathError, NotSupportedError, PermissionDeniedError, UnauthenticatedError)
-"""Errors that another attempt cannot cure."""
-
 _FIRST_PAUSE_SECONDS = 0.2
-"""Doubles with every attempt: 0.2, 0.4, 0.8 s, enough for a dropped connection and short for a person."""
+"""Doubles with every attempt: 0.2, 0.4, 0.8, 1.6, 3.2 s, enough for a dropped connection and short for a person."""
+
+PROOF_KEY = ".trasgo-create-once"
+PROOF_TEXT = (
+    b"This object shows that the store refuses to overwrite. It is the same for every release; leave it here.\n"
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,18 +49,20 @@ class ObjectStore:
     """Objects under one root; made by :func:`open_store`.
 
     Args:
-        backend: the obstore store.
-        root: the folder, or None for a store in memory.
+        backend: where they are.
+        root: the folder, or None where there is none.
         private: whether files are 0600 and folders 0700 (restricted root) instead of 0644 and 0755 (public root).
         sleep: waits that many seconds between attempts.
         attempts: how often an operation is tried, at least 1.
+        proved: what was found out about the store already.
     """
 
-    backend: LocalStore | MemoryStore
+    backend: LocalStore | MemoryStore | S3Clients
     root: Path | None
     private: bool
-    sleep: Callable[[float], None]
+    sleep: Callable[[float], None] = field(repr=False)
     attempts: int
+    proved: set[str] = field(default_factory=set, repr=False, compare=False)
 
     def put_once(self, key: str, data: bytes | Path) -> str:
         """Write an object that does not exist yet; the same bytes again is success.
@@ -75,9 +80,11 @@ class ObjectStore:
             ConfigError: the key is not a plain relative path.
         """
         path = check_key(key)
-        body = _bytes_of(data, mapped=self.root is not None) if isinstance(data, Path) else data
+        body = _bytes_of(data, mapped=not isinstance(self.backend, MemoryStore)) if isinstance(data, Path) else data
+        self._require_room(key, len(body))
+        self.require_create_once()
         wanted = hashlib.sha256(body).hexdigest()
-        created = self._retried(key, lambda: self._create(path, body))
+        created = self._retried(key, lambda: self._create(path, body), len(body))
         found = self._retried(key, lambda: self._hash(path))
         if found == wanted:
             self._retried(key, lambda: self._settle(path))
@@ -85,18 +92,40 @@ class ObjectStore:
         if created:
             raise StoreError.of(
                 Reason.DIGEST_MISMATCH,
-                key,
+                self._where(key),
                 required="the bytes that were written",
                 came="other bytes when read back",
                 fix="Check the disk or the store; nothing is published before its manifest.",
             )
         raise ConflictError.of(
             Reason.ALREADY_EXISTS,
-            key,
+            self._where(key),
             required="no object, or the same bytes",
             came="an object with other bytes",
             fix="A release is never overwritten: publish a new version.",
         )
+
+    def require_create_once(self) -> None:
+        """Make sure that the store is reached, lets us write, and refuses to overwrite; asked once for each store.
+
+        Some stores take a conditional write and ignore its condition. So the same small object is put twice: a store
+        that takes it twice would also overwrite a release. Folders and memory need no proof.
+
+        Raises:
+            StoreError: the store overwrites (``STORE_UNSAFE``), refuses, or does not answer.
+        """
+        if not isinstance(self.backend, S3Clients) or "create-once" in self.proved:
+            return
+        # two requests to a new store, one to a known one
+        if all(self._retried(PROOF_KEY, lambda: self._create(PROOF_KEY, PROOF_TEXT)) for _ in range(2)):
+            raise StoreError.of(
+                Reason.STORE_UNSAFE,
+                self.uri(),
+                required="a store that refuses to overwrite (conditional writes, If-None-Match)",
+                came="a store that wrote the same object twice",
+                fix="Nothing was published. Use another store: deployments/README.md says what one needs.",
+            )
+        self.proved.add("create-once")
 
     def get(self, key: str) -> bytes:
         """The object's bytes, whole.
@@ -105,7 +134,27 @@ class ObjectStore:
             StoreError: it does not exist (``MISSING_FILE``) or the store is unreachable.
         """
         path = check_key(key)
-        return self._retried(key, lambda: bytes(obstore.get(self.backend, path).bytes()))
+        return self._retried(key, lambda: bytes(obstore.get(self._client_for(path), path).bytes()))
+
+    def reader(self, key: str) -> BinaryIO:
+        """The object as a file that can be sought in; it is read in ranges, so a large table takes no memory.
+
+        Should the object change while it is read, the next read fails.
+
+        Raises:
+            StoreError: it does not exist (``MISSING_FILE``) or the store is unreachable.
+        """
+        path = check_key(key)
+        meta = self._retried(key, lambda: obstore.head(self._client(), path))
+        size, tag = int(meta["size"]), meta["e_tag"]
+
+        def read(start: int, length: int) -> bytes:
+            options: GetOptions = {"range": (start, start + length)}
+            if tag is not None:
+                options["if_match"] = tag
+            return self._retried(key, lambda: bytes(obstore.get(self._client(length), path, options=options).bytes()))
+
+        return io.BufferedReader(RangeReader(read, size), buffer_size=_CHUNK_BYTES)
 
     def digest(self, key: str) -> str:
         """SHA-256 of the object's bytes, hex, read in pieces.
@@ -115,6 +164,15 @@ class ObjectStore:
         """
         path = check_key(key)
         return self._retried(key, lambda: self._hash(path))
+
+    def size(self, key: str) -> int:
+        """The object's length in bytes.
+
+        Raises:
+            StoreError: it does not exist (``MISSING_FILE``) or the store is unreachable.
+        """
+        path = check_key(key)
+        return self._retried(key, lambda: int(obstore.head(self._client(), path)["size"]))
 
     def exists(self, key: str) -> bool:
         """Whether there is an object of this key.
@@ -126,7 +184,7 @@ class ObjectStore:
         return self._retried(key, lambda: self._present(path))
 
     def list(self, prefix: str = "") -> tuple[str, ...]:
-        """Keys below a prefix, sorted; leftovers of interrupted local puts (``name#1``) are not objects.
+        """Keys below a prefix, sorted; leftovers of interrupted puts in a folder (``name#1``) are not objects.
 
         Args:
             prefix: whole segments, such as ``cps1988/1``; empty for everything.
@@ -135,12 +193,14 @@ class ObjectStore:
             StoreError: the store is unreachable.
         """
         below = check_key(prefix) if prefix else None
-        found = self._retried(prefix or "/", lambda: obstore.list(self.backend, prefix=below).collect())
-        return tuple(sorted(str(entry["path"]) for entry in found))
+        found = self._retried(prefix, lambda: obstore.list(self._client(), prefix=below).collect())
+        return tuple(sorted(path for entry in found if (path := str(entry["path"])) != PROOF_KEY))
 
     def uri(self, key: str = "") -> str:
-        """The object's address, or that of the root: ``file:///...`` or ``memory:///...``."""
+        """The object's address, or that of the root: ``file:///...``, ``s3://...`` or ``memory:///...``."""
         path = check_key(key) if key else ""
+        if isinstance(self.backend, S3Clients):
+            return f"{self.backend.place.uri}/{quote(path)}".rstrip("/")
         if self.root is None:
             return f"memory:///{path}"
         return (self.root / path).as_uri()
@@ -149,28 +209,46 @@ class ObjectStore:
         """Where the object lies on this machine's disk, or None when it does not."""
         return None if self.root is None else self.root / check_key(key)
 
+    def _client(self, size: int = 0) -> LocalStore | MemoryStore | S3Store:
+        return self.backend.client(size) if isinstance(self.backend, S3Clients) else self.backend
+
+    def _client_for(self, path: str) -> LocalStore | MemoryStore | S3Store:
+        """A client that allows enough time to read an object whole."""
+        if not isinstance(self.backend, S3Clients):
+            return self.backend
+        return self._client(int(obstore.head(self._client(), path)["size"]))
+
     def _create(self, path: str, body: bytes | mmap.mmap) -> bool:
         """Put with create semantics; False when the key is taken, which also covers a retry after a lost reply."""
         if self.root is not None:
-            mode = folders.PRIVATE_FOLDER_MODE if self.private else folders.PUBLIC_FOLDER_MODE
-            folders.make_folder((self.root / path).parent, mode)
+            inner, outer = (
+                (folders.PRIVATE_FILE_MODE, folders.PRIVATE_FOLDER_MODE)
+                if self.private
+                else (folders.PUBLIC_FILE_MODE, folders.PUBLIC_FOLDER_MODE)
+            )
+            folders.make_folder((self.root / path).parent, outer)
+            return folders.create_once(self.root / path, body, inner)
         try:
             # Create-once needs a single request; a multipart put would overwrite.
-            obstore.put(self.backend, path, body, mode="create", use_multipart=False)
+            obstore.put(self._client(len(body)), path, body, mode="create", use_multipart=False)
         except AlreadyExistsError:
+            if not self._present(path):  # S3 says so, too, while another writer's request is under way
+                raise TakenAndGoneError("taken, and nothing there") from None
             return False
         return True
 
     def _hash(self, path: str) -> str:
         digest = hashlib.sha256()
-        for chunk in obstore.get(self.backend, path).stream(min_chunk_size=_CHUNK_BYTES):
+        for chunk in obstore.get(self._client_for(path), path).stream(min_chunk_size=_CHUNK_BYTES):
             digest.update(chunk)
         return digest.hexdigest()
 
     def _present(self, path: str) -> bool:
         try:
-            obstore.head(self.backend, path)
-        except FileNotFoundError:
+            obstore.head(self._client(), path)
+        except FileNotFoundError as error:
+            if not is_absent(error):
+                raise
             return False
         return True
 
@@ -186,19 +264,36 @@ class ObjectStore:
             if folder == self.root:
                 break
 
-    def _retried(self, key: str, operation: Callable[[], _T]) -> _T:
-        for attempt in range(self.attempts):
-            if attempt:
-                self.sleep(_FIRST_PAUSE_SECONDS * 2 ** (attempt - 1))
+    def _require_room(self, key: str, size: int) -> None:
+        if isinstance(self.backend, S3Clients) and size > LARGEST_PUT_BYTES:
+            raise StoreError.of(
+                Reason.STORE_REFUSED,
+                self._where(key),
+                required=f"at most {LARGEST_PUT_BYTES} bytes in one object of an S3 store",
+                came=f"{size} bytes",
+                fix="Publish to a folder, or publish Parquet alone; nothing of this file was sent.",
+            )
+
+    def _retried(self, key: str, operation: Callable[[], _T], size: int | None = None) -> _T:
+        attempt, where = 1, self._where(key)
+        while True:
             try:
                 return operation()
-            except FileNotFoundError:
-                raise _missing(key) from None
-            except _FINAL as error:
-                raise _unreachable(key, type(error).__name__, 1 + attempt) from None
+            except PreconditionError:
+                failure, may_pass = _changed(where), False
             except (BaseError, OSError) as error:
-                last = type(error).__name__
-        raise _unreachable(key, last, self.attempts) from None
+                trouble = None if is_absent(error) else read_trouble(error, self.root, size)
+                failure = _missing(where) if trouble is None else trouble.error(where, attempt)
+                may_pass = trouble is not None and trouble.may_pass
+            # outside the handlers: the client's message can hold addresses, and is not chained
+            if not may_pass or attempt == self.attempts:
+                raise failure
+            self.sleep(_FIRST_PAUSE_SECONDS * 2 ** (attempt - 1))
+            attempt += 1
+
+    def _where(self, key: str) -> str:
+        """A key as errors name it: with its bucket where there is one."""
+        return self.uri(key) if isinstance(self.backend, S3Clients) else key or "/"
 
 
 def open_store(
@@ -206,27 +301,37 @@ def open_store(
     *,
     private: bool = False,
     create: bool = True,
+    access: S3Access | None = None,
     sleep: Callable[[float], None] = lambda seconds: None,
-    attempts: int = 4,
+    attempts: int = 6,
 ) -> ObjectStore:
     """Open the store at a location.
 
     Args:
-        location: a folder, ``file:///absolute/folder`` or ``memory:`` (a fresh, empty store).
-        private: True for the restricted root: 0600 and 0700, the root itself included.
-        create: whether a missing folder is made; readers say False.
+        location: a folder, ``file:///absolute/folder``, ``s3://bucket/prefix`` or ``memory:`` (a fresh, empty store).
+        private: True for the restricted root: in a folder 0600 and 0700, the root itself included.
+        create: whether a missing folder is made; readers say False. Buckets are never made.
+        access: how an S3 store is reached; by the environment when None. Folders and memory need none.
         sleep: waits that many seconds between attempts; the caller's ``time.sleep``.
         attempts: how often an operation is tried before the store counts as unreachable, at least 1.
 
     Raises:
-        ConfigError: the location is of a kind that is not built yet, or unknown.
-        StoreError: the folder is absent (with ``create=False``), not a folder, or cannot be made.
+        ConfigError: the location is of a kind that is not served, or the environment's credentials cannot be used.
+        StoreError: the folder is absent (with ``create=False``), not a folder, or cannot be made. A bucket is not asked
+            before it is used.
     """
     if attempts < 1:
         raise ValueError("at least one attempt")
-    root = local_root(location)
-    if root is None:
+    place = place_of(location)
+    if place is None:
         return ObjectStore(MemoryStore(), None, private, sleep, attempts)
+    if not isinstance(place, Path):
+        reached = access_from_environment() if access is None else access
+        return ObjectStore(S3Clients(place, reached), None, private, sleep, attempts)
+    return ObjectStore(_open_folder(place, private, create), place, private, sleep, attempts)
+
+
+def _open_folder(root: Path, private: bool, create: bool) -> LocalStore:
     try:
         if create:
             folders.make_folder(root, folders.PRIVATE_FOLDER_MODE if private else folders.PUBLIC_FOLDER_MODE)
@@ -234,12 +339,12 @@ def open_store(
                 folders.set_mode(root, folders.PRIVATE_FOLDER_MODE)
         elif not root.is_dir():  # obstore opens a file as a root and fails only when it is used
             raise NotADirectoryError(20, "Not a directory") if root.exists() else FileNotFoundError
-        backend = LocalStore(root, mkdir=False)
+        return LocalStore(root, mkdir=False)
     except FileNotFoundError:
         raise _missing(str(root)) from None
     except (BaseError, OSError, ValueError) as error:
-        raise _unreachable(str(root), getattr(error, "strerror", None) or type(error).__name__, 1) from None
-    return ObjectStore(backend, root, private, sleep, attempts)
+        trouble = read_trouble(error, root, None)
+    raise trouble.error(str(root), 1)
 
 
 def _bytes_of(file: Path, *, mapped: bool) -> bytes | mmap.mmap:
@@ -262,18 +367,17 @@ def _bytes_of(file: Path, *, mapped: bool) -> bytes | mmap.mmap:
         ) from None
 
 
-def _missing(key: str) -> StoreError:
+def _changed(key: str) -> StoreError:
     return StoreError.of(
-        Reason.MISSING_FILE, key, required="an existing object", came="none", fix="Check the name and the store."
+        Reason.DIGEST_MISMATCH,
+        key,
+        required="an object that stays as it is",
+        came="one that was replaced while it was read",
+        fix="Someone overwrites published files: see deployments/README.md on what immutability needs.",
     )
 
 
-def _unreachable(key: str, problem: str, attempts: int) -> StoreError:
-    # The class name only: a client's message can hold a URL with credentials.
+def _missing(key: str) -> StoreError:
     return StoreError.of(
-        Reason.STORE_UNREACHABLE,
-        key,
-        required="a store that answers",
-        came=f"{problem} after {attempts} attempt(s)",
-        fix="Check the disk, its free space and its permissions (or the network), then run again.",
+        Reason.MISSING_FILE, key, required="an existing object", came="none", fix="Check the name and the store."
     )

@@ -327,7 +327,26 @@ def test_b44_a_release_without_noised_columns_is_refused(tmp_path: Path) -> None
         ("{public: ./p, restricted: p/r}", "publish.restricted"),
         ("{public: 'file:///srv/p', restricted: /srv/p/r}", "publish.restricted"),
         ("{public: linked, restricted: real/r}", "publish.restricted"),
-        ("{store: 's3://bucket/x'}", "publish.store"),
+        ("{store: 's3://bucket/x'}", "publish.store"),  # no ledger
+        ("{public: p, restricted: 's3://bucket/x'}", "publish.restricted"),  # no ledger
+        ("{public: 's3://u:canary@bucket/x', restricted: r}", "publish.public"),
+        ("{public: 's3://bucket', restricted: 's3://bucket/r'}\nledger: {url: l.db}", "publish.restricted"),
+        ("{public: 's3://bucket/r/p', restricted: 's3://bucket/r'}\nledger: {url: l.db}", "publish.restricted"),
+        ("{public: p, restricted: r, public_s3: {region: x}}", "publish.public_s3"),
+        ("{public: 's3://b-1/p', restricted: r, public_s3: {endpoint: canary}}", "publish.public_s3.endpoint"),
+        (
+            "{public: 's3://b-1/p', restricted: r, public_s3: {endpoint: 'http://canary.example'}}",
+            "publish.public_s3.endpoint",
+        ),
+        (
+            "{public: 's3://b-1/p', restricted: r, public_s3: {credentials: AKIACANARY1234567890}}",
+            "publish.public_s3.credentials",
+        ),
+        (
+            "{public: 's3://b-1/p', restricted: r, public_s3: {credentials: 'a canary/+'}}",
+            "publish.public_s3.credentials",
+        ),
+        ("{public: 's3://b-1/p', restricted: r, public_s3: {credentials: 'block:'}}", "publish.public_s3.credentials"),
         ("{store: 'ftp://host/x'}", "publish.store"),
         ("{public: 'memory://', restricted: r}", "publish.public"),
         ("{public: ., restricted: ../r}", "source.path"),
@@ -340,10 +359,25 @@ def test_places_are_folders_and_nothing_private_lies_in_the_public_one(
 ) -> None:
     (tmp_path / "real").mkdir()
     (tmp_path / "linked").symlink_to(tmp_path / "real")
-    assert only_fault(tmp_path, [WAGE], HEAD.replace("{store: out}", publish)).where == where
+    fault = only_fault(tmp_path, [WAGE], HEAD.replace("{store: out}", publish))
+    assert fault.where == where
+    assert "canary" not in str(fault).lower()
 
 
-@pytest.mark.parametrize("publish", ["{public: ../p, restricted: ../pr}", "{store: 'file:///srv/p'}"])
+@pytest.mark.parametrize(
+    "publish",
+    [
+        "{public: ../p, restricted: ../pr}",
+        "{store: 'file:///srv/p'}",
+        "{store: 's3://bucket/x'}\nledger: {url: l.db}",
+        "{store: 's3://bucket'}\nledger: {url: l.db}",
+        "{public: 's3://bucket/x', restricted: r, public_s3: {endpoint: 'https://s3.example', region: eu-west-1}}",
+        "{public: 's3://bucket/x', restricted: 's3://bucket/xr'}\nledger: {url: l.db}",
+        "{public: 's3://b-1', restricted: r, public_s3: {endpoint: 'http://s3.example', allow_http: true}}",
+        "{public: 's3://b-1', restricted: r, public_s3: {credentials: 'block:open-data'}}",
+        "{public: p, restricted: 's3://b-1', restricted_s3: {credentials: OFFICE}}\nledger: {url: l.db}",
+    ],
+)
 def test_places_that_are_apart_pass(tmp_path: Path, publish: str) -> None:
     plan = plan_of(tmp_path, [WAGE], HEAD.replace("{store: out}", publish))
     assert plan.public_root != plan.restricted_root
