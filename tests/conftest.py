@@ -9,6 +9,8 @@ import pytest
 
 from flows.environment import prepare_prefect
 
+pytest_plugins = ("postgresql_server",)
+
 ROOT = Path(__file__).resolve().parents[1]
 
 

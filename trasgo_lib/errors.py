@@ -74,6 +74,7 @@ class Reason(StrEnum):
     STORE_UNREACHABLE = "store_unreachable"
     DATABASE_UNREACHABLE = "database_unreachable"
     CHAIN_BROKEN = "chain_broken"
+    LEDGER_MOVED = "ledger_moved"
     LOCKED = "locked"
     INTERRUPTED = "interrupted"
     INTERNAL = "internal"

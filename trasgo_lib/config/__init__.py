@@ -25,6 +25,7 @@ from trasgo_lib.config.domains import (
 )
 from trasgo_lib.config.faults import closest, in_file_order
 from trasgo_lib.config.keys import documented_keys
+from trasgo_lib.config.ledger import LedgerAddress, PostgresDatabase, SqliteFile, ledger_address
 from trasgo_lib.config.load import LoadedConfig, SoundPart, json_schema, json_schema_text, load_config, load_sound_part
 from trasgo_lib.config.release import (
     Checks,
@@ -57,6 +58,7 @@ __all__ = [
     "HierarchySpec",
     "KeyPath",
     "Keys",
+    "LedgerAddress",
     "LedgerSpec",
     "LoadedConfig",
     "Loop",
@@ -68,6 +70,7 @@ __all__ = [
     "PlainColumn",
     "PointColumn",
     "PointSources",
+    "PostgresDatabase",
     "Privacy",
     "Publish",
     "ReleaseConfig",
@@ -75,6 +78,7 @@ __all__ = [
     "Replace",
     "SoundPart",
     "Source",
+    "SqliteFile",
     "TargetSpec",
     "UnitColumn",
     "closest",
@@ -82,6 +86,7 @@ __all__ = [
     "in_file_order",
     "json_schema",
     "json_schema_text",
+    "ledger_address",
     "load_config",
     "load_sound_part",
 ]

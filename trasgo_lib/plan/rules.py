@@ -4,7 +4,15 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from trasgo_lib.config import KeyPath, PlainColumn, PointColumn, ReleaseConfig, UnitColumn
+from trasgo_lib.config import (
+    KeyPath,
+    PlainColumn,
+    PointColumn,
+    PostgresDatabase,
+    ReleaseConfig,
+    UnitColumn,
+    ledger_address,
+)
 from trasgo_lib.errors import ConfigError, Reason
 from trasgo_lib.plan.faults import FaultCollector
 from trasgo_lib.plan.parts import released_names, sources_of
@@ -134,7 +142,30 @@ def check_places(config: ReleaseConfig, faults: FaultCollector) -> None:
     else:
         public = _folder(publish.public or "", ("publish", "public"), faults)
         restricted = _folder(publish.restricted or "", ("publish", "restricted"), faults)
-    _check_apart(config, public, restricted, faults)
+    _check_apart(config, public, restricted, _ledger_file(config, faults), faults)
+
+
+def _ledger_file(config: ReleaseConfig, faults: FaultCollector) -> Path | None:
+    """The ledger's file as declared; None for a server, for the default place, and where the URL is at fault."""
+    if config.ledger is None:
+        return None
+    try:
+        address = ledger_address(config.ledger.url, faults.loaded.path.parent)
+    except ConfigError as error:
+        faults.take(error, ("ledger", "url"), {"ledger.url": ("ledger", "url")})
+        return None
+    if isinstance(address, PostgresDatabase):
+        return None
+    for key in ("password_env", "password_block"):
+        if getattr(config.ledger, key) is not None:
+            faults.add(
+                Reason.BAD_PARAMETER,
+                ("ledger", key),
+                required="a password only for a PostgreSQL database",
+                came="one for a SQLite file",
+                fix=f"Remove `{key}`: the file's mode protects it.",
+            )
+    return faults.loaded.resolve(str(address.path))
 
 
 def _folder(location: str, path: KeyPath, faults: FaultCollector) -> Path | None:
@@ -158,14 +189,13 @@ def _folder(location: str, path: KeyPath, faults: FaultCollector) -> Path | None
     return None
 
 
-def _check_apart(config: ReleaseConfig, public: Path | None, restricted: Path | None, faults: FaultCollector) -> None:
+def _check_apart(
+    config: ReleaseConfig, public: Path | None, restricted: Path | None, ledger: Path | None, faults: FaultCollector
+) -> None:
     """Refuse a public root that holds something private; places are compared as folders, not as texts."""
     if public is None:
         return
     key = None if config.keys is None or config.keys.file is None else faults.loaded.resolve(config.keys.file)
-    url = None if config.ledger is None else config.ledger.url
-    # a URL that names no file is refused when the ledger is opened
-    ledger = None if url is None else faults.loaded.resolve(url.removeprefix("sqlite:///"))
     source = faults.loaded.resolve(config.source.path)
     for path, private in ((("source", "path"), source), (("keys", "file"), key), (("ledger", "url"), ledger)):
         if private is not None and private.is_relative_to(public):
