@@ -47,9 +47,7 @@ class HeldLease:
 
 
 @contextmanager
-def kept_alive(
-    leased: AbstractContextManager[Lease], renew_seconds: float = RENEW_SECONDS
-) -> Iterator[HeldLease]:
+def kept_alive(leased: AbstractContextManager[Lease], renew_seconds: float = RENEW_SECONDS) -> Iterator[HeldLease]:
     """Hold a lease and renew it until the block ends.
 
     Args:

@@ -6,6 +6,7 @@ import os
 from collections.abc import Callable
 from functools import cache
 from pathlib import Path
+from typing import Any
 
 from trasgo_lib.config import LedgerAddress, SqliteFile, ledger_address
 from trasgo_lib.errors import ConfigError, Reason
@@ -74,8 +75,8 @@ def _password_of_block(name: str) -> Callable[[], str]:
         from prefect.blocks.system import Secret
 
         try:
-            block = Secret.load(name, _sync=True)
-            secret = block.get()
+            loaded: Any = Secret.load(name)
+            secret = loaded.get()
         except Exception:  # noqa: BLE001 whatever the orchestrator raises can quote what it read
             raise _no_password("a Secret block of the orchestrator that holds it", "none that can be read") from None
         if not isinstance(secret, str) or not secret:

@@ -242,9 +242,7 @@ class Session:
             ConflictError: another run holds it.
         """
         holder = f"{socket.gethostname()} {os.getpid()} {now()}"
-        return kept_alive(
-            self.records.lease(self.plan.dataset, self.plan.version, holder, may_be_alive=_may_be_alive)
-        )
+        return kept_alive(self.records.lease(self.plan.dataset, self.plan.version, holder, may_be_alive=_may_be_alive))
 
     def advance(self, state: str, reason: str, **evidence: str) -> VersionRecord:
         """Move the version forward by one chained event; a state it has passed is passed over."""

@@ -1,8 +1,8 @@
 """A real PostgreSQL server for a test session: on loopback and a socket of its own, as an unprivileged user.
 
 Its binaries are the distribution's where there are some, else those of a package of the lock. It is stopped by its
-process number, and its folder is removed. Roles that are members of ``with_password`` must give one over TCP; the rest is
-trusted.
+process number, and its folder is removed. Roles that are members of ``with_password`` must give one over TCP; the rest
+is trusted.
 """
 
 from __future__ import annotations
@@ -66,9 +66,7 @@ class PostgresServer:
 
     def connect(self, database: str = "postgres", user: str = "postgres", **options: Any) -> psycopg.Connection[Any]:
         """A connection behind the library's back; every statement is its own transaction."""
-        return psycopg.connect(
-            host="127.0.0.1", port=self.port, dbname=database, user=user, autocommit=True, **options
-        )
+        return psycopg.connect(host="127.0.0.1", port=self.port, dbname=database, user=user, autocommit=True, **options)
 
     def execute(self, *statements: str, database: str = "postgres") -> None:
         """Run statements as the superuser."""

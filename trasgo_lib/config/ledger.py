@@ -1,7 +1,7 @@
 """Where the records database is: a SQLite file, or a PostgreSQL server by URL; a password is never part of it.
 
-A URL stands in release files, and those go into repositories, logs and mails. So a URL that holds a password is refused,
-and no error repeats a URL.
+A URL stands in release files, and those go into repositories, logs and mails. So a URL that holds a password is
+refused, and no error repeats a URL.
 """
 
 from __future__ import annotations

@@ -16,7 +16,11 @@ _NOW = {
 }
 
 
-def database_time(connection: sa.Connection, later: timedelta = timedelta(0)) -> str:
-    """Now, or later, by the database's clock: UTC with microseconds, so that texts compare as times do."""
-    now = str(connection.exec_driver_sql(_NOW[connection.dialect.name]).scalar_one())
-    return (datetime.fromisoformat(now) + later).isoformat(timespec="microseconds")
+def database_time(connection: sa.Connection) -> str:
+    """Now by the database's clock: UTC with microseconds, so that texts compare as times do."""
+    return str(connection.exec_driver_sql(_NOW[connection.dialect.name]).scalar_one())
+
+
+def later(moment: str, by: timedelta) -> str:
+    """The same form of a later time."""
+    return (datetime.fromisoformat(moment) + by).isoformat(timespec="microseconds")

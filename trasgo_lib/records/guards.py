@@ -31,9 +31,7 @@ _COMMON = frozenset(
         "versions_start_empty",
     }
 )
-_TRUNCATE = frozenset(
-    f"{table}_no_truncate" for table in ("accounts", "entries", "events", "relocation", "versions")
-)
+_TRUNCATE = frozenset(f"{table}_no_truncate" for table in ("accounts", "entries", "events", "relocation", "versions"))
 
 GUARDS = {"sqlite": _COMMON, "postgresql": _COMMON | _TRUNCATE}
 """Names of the triggers at the newest revision; a test compares them with a fresh database. SQLite has no TRUNCATE."""

@@ -14,7 +14,7 @@ from datetime import timedelta
 import sqlalchemy as sa
 
 from trasgo_lib.errors import ConflictError, Reason, StoreError
-from trasgo_lib.records.clock import database_time
+from trasgo_lib.records.clock import database_time, later
 from trasgo_lib.records.database import Database
 from trasgo_lib.records.locking import lock_name
 from trasgo_lib.records.tables import LEASES
@@ -45,7 +45,7 @@ class Lease:
             ConflictError: another run has taken it over (``LOCKED``); this one must stop.
         """
         with self.database.write() as connection:
-            end = database_time(connection, self.ttl)
+            end = later(database_time(connection), self.ttl)
             changed = connection.execute(LEASES.update().where(self._mine()).values(expires_at=end)).rowcount
         if changed != 1:
             raise _locked(self.dataset, self.version, "a lease that was taken over by another run")
@@ -90,7 +90,7 @@ def lease(
             if row.expires_at > now and may_be_alive(row.holder):
                 raise _locked(dataset, version, f"a run that holds it: {row.holder}, since {row.taken_at}")
             connection.execute(LEASES.delete().where(_version(dataset, version)))
-        end = database_time(connection, ttl)
+        end = later(now, ttl)
         connection.execute(
             LEASES.insert().values(dataset=dataset, version=version, holder=holder, taken_at=now, expires_at=end)
         )

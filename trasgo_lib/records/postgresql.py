@@ -153,7 +153,7 @@ def _is_lost(cause: Exception) -> bool:
 def _lost(name: str, *, writing: bool) -> StoreError:
     fix = "Run again."
     if writing:
-        fix = "Run again: what was asked for may or may not be recorded, and a draw that is recorded is not charged twice."
+        fix = "Run again: what was asked for may or may not be recorded; a draw that is recorded is not charged twice."
     return unreachable(name, "a connection that was lost on the way", fix)
 
 

@@ -151,7 +151,9 @@ def test_a_damaged_index_is_found(sqlite_offices: Any, tmp_path: Any) -> None:
     assert "database file: required pages and constraints that hold" in found(busy)
 
 
-@pytest.mark.parametrize("how", ["DROP TRIGGER entries_no_update", "ALTER TABLE entries DISABLE TRIGGER entries_no_update"])
+@pytest.mark.parametrize(
+    "how", ["DROP TRIGGER entries_no_update", "ALTER TABLE entries DISABLE TRIGGER entries_no_update"]
+)
 def test_a_guard_that_was_taken_away_is_found(busy: Any, how: str) -> None:
     on_server = busy.server is not None
     if how.startswith("ALTER") and not on_server:

@@ -11,6 +11,7 @@ import pytest
 from trasgo_lib.errors import Reason, StoreError
 from trasgo_lib.records import ledger
 
+
 @pytest.fixture
 def offices(sqlite_offices: Any) -> Any:
     """Offices in files only: this module is about SQLite."""

@@ -38,7 +38,11 @@ def test_a_second_run_is_told_who_holds_the_version(office: Any) -> None:
 
 
 def test_the_same_holder_twice_is_two_runs(office: Any) -> None:
-    with office.records.lease("cps1988", "1", "a"), pytest.raises(ConflictError), office.records.lease("cps1988", "1", "a"):
+    with (
+        office.records.lease("cps1988", "1", "a"),
+        pytest.raises(ConflictError),
+        office.records.lease("cps1988", "1", "a"),
+    ):
         pytest.fail("two runs of one version")
 
 

@@ -267,6 +267,7 @@ def test_spending_is_summed_by_version(office: Any) -> None:
     assert office.records.spent_by("cps1988", "3") == Cost.zero()
 
 
+@pytest.mark.parametrize("offices", ["sqlite"], indirect=True)  # 15 databases: the same on both, and slow on a server
 @settings(
     derandomize=True,
     deadline=None,

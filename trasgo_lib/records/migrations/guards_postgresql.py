@@ -1,9 +1,9 @@
 """The guards of the records database in PostgreSQL's words; each refuses what its SQLite twin refuses.
 
-The triggers that move totals run with the rights of the tables' owner (SECURITY DEFINER), so a role that may only insert
-and read can charge, and cannot move a total by itself; so do the two functions that lock a row, since SELECT ... FOR
-UPDATE would need the right to update. Every function fixes its search path: a temporary table of the same name must not
-take the place of ours.
+The triggers that move totals run with the rights of the tables' owner (SECURITY DEFINER), so a role that may only
+insert and read can charge, and cannot move a total by itself; so do the two functions that lock a row, since SELECT ...
+FOR UPDATE would need the right to update. Every function fixes its search path: a temporary table of the same name must
+not take the place of ours.
 """
 
 from __future__ import annotations
@@ -190,8 +190,7 @@ def _events(schema: str) -> tuple[str, ...]:
             schema,
             "AFTER INSERT",
             "events",
-            "UPDATE versions SET seq = NEW.seq, head = NEW.hash "
-            "WHERE dataset = NEW.dataset AND version = NEW.version;",
+            "UPDATE versions SET seq = NEW.seq, head = NEW.hash WHERE dataset = NEW.dataset AND version = NEW.version;",
             as_owner=True,
         ),
     )

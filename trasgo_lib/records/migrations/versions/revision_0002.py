@@ -1,7 +1,7 @@
 """Where a ledger has moved to: one row, and from then on the database takes no record any more.
 
-``moved`` is for good. ``arriving`` stands in the new ledger until the old one is closed, so that at no moment two ledgers
-can be charged; only that row can be taken away again.
+``moved`` is for good. ``arriving`` stands in the new ledger until the old one is closed, so that at no moment two
+ledgers can be charged; only that row can be taken away again.
 """
 
 from __future__ import annotations
