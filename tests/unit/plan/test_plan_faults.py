@@ -333,6 +333,12 @@ def test_b44_a_release_without_noised_columns_is_refused(tmp_path: Path) -> None
         ("{public: ., restricted: ../r}", "source.path"),
         ("{public: p, restricted: r}\nkeys: {file: p/wrapping.key}", "keys.file"),
         ("{public: /srv/p, restricted: r}\nledger: {url: 'sqlite:////srv/p/ledger.db'}", "ledger.url"),
+        ("{public: p, restricted: r}\nledger: {url: p/ledger.db}", "ledger.url"),
+        ("{public: p, restricted: r}\nledger: {url: 'postgresql://ana:canary@db/ledger'}", "ledger.url"),
+        ("{public: p, restricted: r}\nledger: {url: 'postgresql://db/ledger?password=canary'}", "ledger.url"),
+        ("{public: p, restricted: r}\nledger: {url: 'mysql://ana:canary@db/ledger'}", "ledger.url"),
+        ("{public: p, restricted: r}\nledger: {url: l.db, password_env: CANARY}", "ledger.password_env"),
+        ("{public: p, restricted: r}\nledger: {url: l.db, password_block: canary}", "ledger.password_block"),
     ],
 )
 def test_places_are_folders_and_nothing_private_lies_in_the_public_one(
@@ -340,10 +346,19 @@ def test_places_are_folders_and_nothing_private_lies_in_the_public_one(
 ) -> None:
     (tmp_path / "real").mkdir()
     (tmp_path / "linked").symlink_to(tmp_path / "real")
-    assert only_fault(tmp_path, [WAGE], HEAD.replace("{store: out}", publish)).where == where
+    fault = only_fault(tmp_path, [WAGE], HEAD.replace("{store: out}", publish))
+    assert fault.where == where
+    assert "canary" not in str(fault).lower()
 
 
-@pytest.mark.parametrize("publish", ["{public: ../p, restricted: ../pr}", "{store: 'file:///srv/p'}"])
+@pytest.mark.parametrize(
+    "publish",
+    [
+        "{public: ../p, restricted: ../pr}",
+        "{store: 'file:///srv/p'}",
+        "{store: out}\nledger: {url: 'postgresql+psycopg://ana@db/ledger', password_env: X}",
+    ],
+)
 def test_places_that_are_apart_pass(tmp_path: Path, publish: str) -> None:
     plan = plan_of(tmp_path, [WAGE], HEAD.replace("{store: out}", publish))
     assert plan.public_root != plan.restricted_root

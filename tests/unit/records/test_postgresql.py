@@ -206,7 +206,7 @@ def test_the_applications_role_can_do_no_more(office: Any, worker: Records, stat
 
 
 def test_a_role_without_the_right_is_told_so(office: Any, worker: Records) -> None:
-    with pytest.raises(StoreError, match="accounts opened .* by the owner's role") as caught:
+    with pytest.raises(StoreError, match=r"accounts opened .* by the owner's role") as caught:
         worker.open_account(replace(office.terms, name="b"), b"k", "ana", office.at)
     assert caught.value.exit_code == 10
     assert "INSERT" not in str(caught.value)
