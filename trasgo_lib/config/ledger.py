@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
-from urllib.parse import parse_qsl, quote, unquote, urlencode, urlsplit
+from urllib.parse import SplitResult, parse_qsl, quote, unquote, urlencode, urlsplit
 
 from trasgo_lib.errors import ConfigError, Reason
 
@@ -83,7 +83,8 @@ class PostgresDatabase:
         user = "" if self.user is None else f"{quote(self.user, safe='')}@"
         port = "" if self.port is None else f":{self.port}"
         query = f"?{urlencode(self.options)}" if self.options else ""
-        return f"postgresql+psycopg://{user}{self.host or ''}{port}/{quote(self.database, safe='')}{query}"
+        host = f"[{self.host}]" if self.host and ":" in self.host else self.host or ""
+        return f"postgresql+psycopg://{user}{host}{port}/{quote(self.database, safe='')}{query}"
 
 
 LedgerAddress = SqliteFile | PostgresDatabase
@@ -117,12 +118,10 @@ def ledger_address(url: str | Path, base: Path | None = None) -> LedgerAddress:
 
 
 def _postgresql(rest: str) -> PostgresDatabase:
-    try:
-        parts = urlsplit(f"//{rest}")
-        port = parts.port
-        options = parse_qsl(parts.query, keep_blank_values=True, strict_parsing=True) if parts.query else []
-    except ValueError:
-        raise _bad(Reason.BAD_SHAPE, "a postgresql URL that cannot be read") from None
+    read = _read_url(rest)
+    if read is None:  # raised here, so that no cause with a piece of the URL hangs on it
+        raise _bad(Reason.BAD_SHAPE, "a postgresql URL that cannot be read")
+    parts, port, options = read
     if parts.password is not None:
         raise _with_password()
     database = unquote(parts.path.removeprefix("/"))
@@ -140,6 +139,15 @@ def _postgresql(rest: str) -> PostgresDatabase:
         )
     user = None if not parts.username else unquote(parts.username)
     return PostgresDatabase(parts.hostname or None, port, user, database, tuple(options))
+
+
+def _read_url(rest: str) -> tuple[SplitResult, int | None, list[tuple[str, str]]] | None:
+    try:
+        parts = urlsplit(f"//{rest}")
+        options = parse_qsl(parts.query, keep_blank_values=True, strict_parsing=True) if parts.query else []
+        return parts, parts.port, options
+    except ValueError:
+        return None
 
 
 def _with_password() -> ConfigError:

@@ -13,9 +13,9 @@ from trasgo_lib.records.model import (
     State,
     VersionRecord,
 )
+from trasgo_lib.records.moving import Contents, Transfer, plan_transfer, transfer
 from trasgo_lib.records.records import LEASE_TTL, Records
 from trasgo_lib.records.relocation import Relocation
-from trasgo_lib.records.moving import Contents, Transfer, plan_transfer, transfer
 
 __all__ = [
     "LEASE_TTL",
