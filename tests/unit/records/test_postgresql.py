@@ -6,6 +6,7 @@ import logging
 import os
 import re
 import socket
+import subprocess
 import threading
 import traceback
 from collections.abc import Callable, Iterator
@@ -504,3 +505,27 @@ def test_a_read_is_one_snapshot_and_writes_nothing(office: Any) -> None:
 def test_a_url_that_is_no_address_is_refused(office: Any) -> None:
     with pytest.raises(ConfigError):
         Records.open("postgresql://ana:canary@db/ledger")
+
+
+def test_a_dump_restored_elsewhere_is_whole_and_goes_on(
+    office: Any, postgres_server: Any, postgres_database: str
+) -> None:
+    """The backup of the runbook: documents, totals and guards come back, and the next charge extends the chain."""
+    office.charge("0.25")
+    office.tamper("DROP SCHEMA kept CASCADE", guarded=True)  # the tests' own
+    where = ("-h", "127.0.0.1", "-p", str(postgres_server.port), "-U", "postgres")
+    binaries = postgres_server.binaries
+    dump = subprocess.run(
+        [binaries / "pg_dump", *where, "-Fc", "-d", office.database], check=True, capture_output=True
+    ).stdout
+    subprocess.run(
+        [binaries / "pg_restore", *where, "--exit-on-error", "-d", postgres_database],
+        check=True, capture_output=True, input=dump,
+    )  # fmt: skip
+    restored = Records.open(postgres_server.url(postgres_database))
+    assert restored.check_chain() == office.records.check_chain()
+    assert restored.check_chain().ok
+    entry = restored.reserve(office.ask("0.25", attempt=2), office.at)
+    assert entry.prev == office.records.account("cps").head
+    with pytest.raises(psycopg.IntegrityError), postgres_server.connect(postgres_database) as connection:
+        connection.execute("DELETE FROM entries")
