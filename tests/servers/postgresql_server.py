@@ -116,12 +116,14 @@ def _reachable(binaries: Path, folder: Path, who: dict[str, Any]) -> Path:
     try:
         subprocess.run([binaries / "postgres", "--version"], check=True, capture_output=True, cwd=folder, **who)
     except (PermissionError, subprocess.CalledProcessError):
+        package = binaries.parents[1]  # its libraries lie beside it, and its binaries look for them there
         copy = folder / "install"
-        shutil.copytree(binaries.parent, copy, symlinks=True)
+        shutil.copytree(binaries.parent, copy / package.name / binaries.parent.name, symlinks=True)
+        shutil.copytree(package.with_name(f"{package.name}.libs"), copy / f"{package.name}.libs", symlinks=True)
         for path in (copy, *copy.rglob("*")):
             if not path.is_symlink():
                 path.chmod(0o755)
-        return copy / "bin"
+        return copy / package.name / binaries.parent.name / "bin"
     return binaries
 
 
