@@ -10,6 +10,7 @@ from prefect.task_runners import TaskRunner, ThreadPoolTaskRunner
 
 from tasks.check import check_release, prepare_probe
 from tasks.draw import Draw, draw_unit, reserve
+from tasks.heartbeat import HeldLease
 from tasks.ingest import ingest
 from tasks.measure import Measured, measure_exactly, measure_round
 from tasks.policies import opaque
@@ -40,9 +41,9 @@ def release(ref: RunRef) -> Literal["published", "held"]:
         TrasgoError: without row counts; what a person may see of them is in the restricted root.
     """
     session = open_session(ref)
-    with session.hold_lease():
+    with session.hold_lease() as held:
         table = ingest(ref)
-        course, newest, released = _loop(ref, session.plan, table)
+        course, newest, released = _loop(ref, session.plan, table, held)
         if course.stop.shortfalls and session.plan.on_unmet == "hold":
             measure_exactly(ref, table, released, newest)
             hold(ref, opaque(course))
@@ -53,12 +54,13 @@ def release(ref: RunRef) -> Literal["published", "held"]:
         checked = check_release(ref, ReleasedTable(table.rows, released, table.public), newest, pairs)
         mark_checked(ref, opaque(course), checked)
         measure_exactly(ref, table, released, newest)
+        held.require()
         publish(ref, table.rows, opaque(course), checked)
         return "published"
 
 
 def _loop(
-    ref: RunRef, plan: ReleasePlan, table: PrivateTable
+    ref: RunRef, plan: ReleasePlan, table: PrivateTable, held: HeldLease
 ) -> tuple[Course, tuple[Draw, ...], tuple[ReleasedCodes, ...]]:
     newest: dict[str, Draw] = {}
     released: dict[str, ReleasedCodes] = {}
@@ -67,6 +69,7 @@ def _loop(
     step: Continue | Stop = first_step(plan)
     while isinstance(step, Continue):
         draws = tuple(_next_draw(newest.get(unit), unit, level) for unit, level in step.levels)
+        held.require()
         reserve(ref, draws)
         drawn = draw_unit.map(unmapped(ref), [table.unit(draw.unit) for draw in draws], list(draws))
         newest |= {draw.unit: draw for draw in draws}

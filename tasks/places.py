@@ -4,23 +4,96 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable
+from functools import cache
 from pathlib import Path
+from typing import Any
 
+from trasgo_lib.config import LedgerAddress, SqliteFile, ledger_address
+from trasgo_lib.errors import ConfigError, Reason
 from trasgo_lib.keys import WrappingKey, load_wrapping_key
 from trasgo_lib.plan import ReleasePlan
-from trasgo_lib.records import sqlite_path
+from trasgo_lib.records import Records
 from trasgo_lib.storage import local_root
 
 KEY_VARIABLE = "TRASGO_WRAPPING_KEY"
 KEY_FILE_VARIABLE = "TRASGO_KEY_FILE"
 
 
-def ledger_path(plan: ReleasePlan) -> Path:
+def ledger_place(plan: ReleasePlan) -> LedgerAddress:
     """Where the ledger of a plan is: as declared (from the release file's folder), else in the restricted root."""
     if plan.config.ledger is not None:
-        return sqlite_path(plan.config.ledger.url, plan.config_path.parent)
+        return ledger_address(plan.config.ledger.url, plan.config_path.parent)
     folder = local_root(plan.restricted_root)
-    return (folder or Path()) / ".trasgo" / "ledger.db"
+    return SqliteFile((folder or Path()) / ".trasgo" / "ledger.db")
+
+
+def open_records(plan: ReleasePlan, *, create: bool = True) -> Records:
+    """The records a plan is charged in.
+
+    Args:
+        plan: the compiled plan.
+        create: whether an absent file is made.
+
+    Raises:
+        ConfigError: the declared source of the password has none.
+        StoreError: the database is out of reach, or not as it must be.
+    """
+    return Records.open(ledger_place(plan), create=create, password=_declared_password(plan))
+
+
+def password_from(variable: str) -> Callable[[], str]:
+    """Gives the password that an environment variable holds, when it is asked for.
+
+    Args:
+        variable: its name; public.
+    """
+
+    def read() -> str:
+        secret = os.environ.get(variable)
+        if not secret:
+            # the name is not shown: people write the password itself in its place
+            raise _no_password("an environment variable that holds it", "a variable that is not set")
+        return secret
+
+    return read
+
+
+def _declared_password(plan: ReleasePlan) -> Callable[[], str] | None:
+    declared = plan.config.ledger
+    if declared is None:
+        return None
+    if declared.password_env is not None:
+        return password_from(declared.password_env)
+    if declared.password_block is not None:
+        return _password_of_block(declared.password_block)
+    return None
+
+
+def _password_of_block(name: str) -> Callable[[], str]:
+    @cache
+    def read() -> str:
+        from prefect.blocks.system import Secret
+
+        try:
+            loaded: Any = Secret.load(name)
+            secret = loaded.get()
+        except Exception:  # noqa: BLE001 whatever the orchestrator raises can quote what it read
+            raise _no_password("a Secret block of the orchestrator that holds it", "none that can be read") from None
+        if not isinstance(secret, str) or not secret:
+            raise _no_password("a Secret block that holds text", "another value")
+        return secret
+
+    return read
+
+
+def _no_password(required: str, came: str) -> ConfigError:
+    return ConfigError.of(
+        Reason.KEY_UNUSABLE,
+        "the password of the ledger's role",
+        required=required,
+        came=came,
+        fix="Correct password_env or password_block below `ledger`, or set PGPASSWORD or PGPASSFILE instead.",
+    )
 
 
 def wrapping_key(plan: ReleasePlan, home: Path, environ: Callable[[str], str | None] = os.environ.get) -> WrappingKey:

@@ -16,7 +16,8 @@ from datetime import UTC, datetime
 from functools import lru_cache
 from pathlib import Path
 
-from tasks.places import ledger_path, work_folder, wrapping_key
+from tasks.heartbeat import HeldLease, kept_alive
+from tasks.places import open_records, work_folder, wrapping_key
 from tasks.stores import open_root
 from trasgo_lib.budget import Cost
 from trasgo_lib.data import source_digest
@@ -31,7 +32,7 @@ from trasgo_lib.keys import (
 from trasgo_lib.loop import cost_of, first_step
 from trasgo_lib.noise import Keystream
 from trasgo_lib.plan import ReleasePlan, read_plan
-from trasgo_lib.records import Account, Event, Lease, Records, Reservation, State, VersionRecord
+from trasgo_lib.records import Account, Event, Records, Reservation, State, VersionRecord
 from trasgo_lib.release import release_prefix
 from trasgo_lib.storage import ObjectStore
 
@@ -148,11 +149,12 @@ class Session:
         )
 
     def require_whole_ledger(self) -> None:
-        """Stop before anything else when the record does not hold together.
+        """Stop before anything else when the ledger has moved, or its record does not hold together.
 
         Raises:
-            StoreError: one fault for each hash, total or cap that does not hold.
+            StoreError: it has moved, or one fault for each hash, total or cap that does not hold.
         """
+        self.records.require_open()
         report = self.records.check_chain()
         if not report.ok:
             raise StoreError(*report.faults)
@@ -242,14 +244,14 @@ class Session:
             fix="Run it again from the start; no draw is paid twice.",
         )
 
-    def hold_lease(self) -> AbstractContextManager[Lease]:
-        """Keep other runs of this version out for as long as the block runs.
+    def hold_lease(self) -> AbstractContextManager[HeldLease]:
+        """Keep other runs of this version out for as long as the block runs; a thread renews the lease meanwhile.
 
         Raises:
             ConflictError: another run holds it.
         """
         holder = f"{socket.gethostname()} {os.getpid()} {now()}"
-        return self.records.lease(self.plan.dataset, self.plan.version, holder, now(), may_be_alive=_may_be_alive)
+        return kept_alive(self.records.lease(self.plan.dataset, self.plan.version, holder, may_be_alive=_may_be_alive))
 
     def advance(self, state: str, reason: str, **evidence: str) -> VersionRecord:
         """Move the version forward by one chained event; a state it has passed is passed over."""
@@ -332,7 +334,7 @@ def open_session(ref: RunRef) -> Session:
     return Session(
         ref=ref,
         plan=plan,
-        records=Records.open(ledger_path(plan)),
+        records=open_records(plan),
         public=open_root(plan.public_root, plan.config.publish.public_s3),
         restricted=open_root(plan.restricted_root, plan.config.publish.restricted_s3, private=True),
         work=work_folder(plan, Path(ref.home)),

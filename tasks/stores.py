@@ -88,8 +88,10 @@ def store_access(
 
 
 def needs_orchestrator(plan: ReleasePlan) -> bool:
-    """Whether the plan's stores cannot be opened without asking Prefect for a secret."""
-    publish = plan.config.publish
+    """Whether the plan's stores or its ledger cannot be opened without asking Prefect for a secret."""
+    publish, ledger = plan.config.publish, plan.config.ledger
+    if ledger is not None and ledger.password_block is not None:
+        return True
     specs = (publish.public_s3, publish.restricted_s3)
     return any(spec is not None and spec.credentials.startswith(BLOCK) for spec in specs)
 

@@ -12,6 +12,8 @@ from s3_server import S3Server, running_s3
 
 from flows.environment import prepare_prefect
 
+pytest_plugins = ("postgresql_server",)
+
 ROOT = Path(__file__).resolve().parents[1]
 
 

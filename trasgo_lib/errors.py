@@ -77,6 +77,7 @@ class Reason(StrEnum):
     STORE_UNSAFE = "store_unsafe"
     DATABASE_UNREACHABLE = "database_unreachable"
     CHAIN_BROKEN = "chain_broken"
+    LEDGER_MOVED = "ledger_moved"
     LOCKED = "locked"
     INTERRUPTED = "interrupted"
     INTERNAL = "internal"

@@ -15,7 +15,7 @@ from trasgo_lib.errors import StoreError
 
 if TYPE_CHECKING:
     from trasgo_lib.plan import ReleasePlan
-    from trasgo_lib.records import Account, Entry, Records
+    from trasgo_lib.records import Account, Entry, Records, Transfer
 
 app = typer.Typer(help="Accounts and their charges.", no_args_is_help=True)
 
@@ -26,6 +26,9 @@ _DELTA = typer.Option("0", "--delta", help="Cap for delta per privacy unit.")
 _GEO = typer.Option("0", "--geo-per-km", help="Cap for geo epsilon per kilometre and privacy unit.")
 _POPULATION = typer.Option(..., "--population", help="Whose records the account protects, in words; recorded for good.")
 _IF_ABSENT = typer.Option(False, "--if-absent", help="Do nothing when the account is open on these terms.")
+_TO = typer.Option(..., "--to", help="URL of the new database, without a password: postgresql+psycopg://...")
+_PASSWORD_ENV = typer.Option("", "--password-env", help="Variable that holds its password, instead of PGPASSWORD.")
+_DRY_RUN = typer.Option(False, "--dry-run", help="Only say what would be moved.")
 
 
 @app.command("open")
@@ -46,6 +49,7 @@ def open_account(
         from trasgo_lib.records import AccountTerms
 
         plan, records = _open(config, create=True)
+        records.require_open()
         terms = AccountTerms(
             name=plan.account,
             population=population,
@@ -109,10 +113,11 @@ def check(config: Path = _CONFIG, as_json: bool = _JSON) -> None:
     """Recompute every hash, total and cap of the whole ledger."""
     with guarded(as_json):
         _, records = _open(config, create=False)
-        report = records.check_chain()
+        report, moved = records.check_chain(), records.relocation()
         if as_json:
             say_json(
                 {
+                    "moved_to": moved.peer if moved is not None and moved.state == "moved" else None,
                     "ok": report.ok,
                     "entries": report.entries,
                     "events": report.events,
@@ -124,10 +129,69 @@ def check(config: Path = _CONFIG, as_json: bool = _JSON) -> None:
             out.print(f"{report.entries} ledger entries, {report.events} lifecycle events: " + _verdict(report.ok))
             for head in report.heads:
                 out.print(f"  {head.chain}: {head.seq} records, head {head.hash}", markup=False)
+            if moved is not None:
+                word = "moved to" if moved.state == "moved" else "is arriving from"
+                out.print(f"  this ledger {word} {moved.peer} ({moved.at[:10]}); it takes no record", markup=False)
             for fault in report.faults:
                 err.print(str(fault), markup=False)
         if not report.ok:
             raise typer.Exit(StoreError.exit_code)
+
+
+@app.command("migrate")
+def migrate(
+    config: Path = _CONFIG,
+    to: str = _TO,
+    password_env: str = _PASSWORD_ENV,
+    dry_run: bool = _DRY_RUN,
+    as_json: bool = _JSON,
+) -> None:
+    """Move the ledger from its SQLite file to a PostgreSQL server, and close the old one for good."""
+    with guarded(as_json):
+        from tasks.places import password_from
+        from tasks.session import now
+        from trasgo_lib.config import ledger_address
+        from trasgo_lib.records import Database, plan_transfer, transfer
+
+        _, records = _open(config, create=False)
+        password = password_from(password_env) if password_env else None
+        target = Database.unprepared(ledger_address(to), password=password)
+        done = plan_transfer(records, target) if dry_run else transfer(records, target, actor(), now())
+        url = target.address.url
+        if as_json:
+            say_json(_transfer_document(done, url, moved=not dry_run))
+            return
+        _print_transfer(done)
+        if dry_run:
+            out.print("Dry run: nothing was changed.", markup=False)
+        elif done.finished:
+            out.print(f"Moved before, to {url}. Nothing was changed.", markup=False)
+        else:
+            out.print("Moved: counts, heads and totals are the same. The old file takes no record any more.")
+        if not dry_run:
+            out.print(f'Now write in every release file of this ledger:\n  ledger: {{url: "{url}"}}', markup=False)
+
+
+def _transfer_document(done: Transfer, url: str, *, moved: bool) -> dict[str, object]:
+    contents = done.contents
+    return {
+        "to": url,
+        "moved": moved,
+        "moved_before": done.finished,
+        "counts": dict(contents.counts),
+        "present": dict(done.present),
+        "heads": [{"chain": head.chain, "seq": head.seq, "hash": head.hash} for head in contents.heads],
+        "spent": {name: spent.to_json() for name, spent in contents.spent.items()},
+    }
+
+
+def _print_transfer(done: Transfer) -> None:
+    for name, count in done.contents.counts.items():
+        out.print(f"{name:9} {count} rows, {done.present[name]} of them there already", markup=False)
+    for head in done.contents.heads:
+        out.print(f"  {head.chain}: {head.seq} records, head {head.hash}", markup=False)
+    for name, spent in done.contents.spent.items():
+        out.print(f"  account {name}: spent {spent}", markup=False)
 
 
 def _entry_table(entries: Sequence[Entry]) -> Table:
@@ -158,9 +222,8 @@ def _print_account(account: Account) -> None:
 
 
 def _open(config: Path, *, create: bool) -> tuple[ReleasePlan, Records]:
-    from tasks.places import ledger_path
+    from tasks.places import open_records
     from trasgo_lib.plan import read_plan
-    from trasgo_lib.records import Records
 
     _, plan = read_plan(config)
-    return plan, Records.open(ledger_path(plan), create=create)
+    return plan, open_records(plan, create=create)

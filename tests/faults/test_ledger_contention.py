@@ -1,15 +1,20 @@
-"""Several processes charge one account at once: no overspend, no lost entry, no error.
+"""Several processes charge one account at once, on both databases: no overspend, no lost entry, no error.
 
-The control does the same by reading and then writing without the lock, and loses charges: the hammer can hit.
+The controls do the same by reading and then writing without a lock, and lose charges: the hammer can hit.
 """
 
 from __future__ import annotations
 
 import multiprocessing
 import sqlite3
+from collections.abc import Iterator
 from contextlib import closing
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
+
+import psycopg
+import pytest
 
 from trasgo_lib.amounts import Epsilon
 from trasgo_lib.budget import Cost, PureEvent
@@ -17,40 +22,68 @@ from trasgo_lib.errors import BudgetError
 from trasgo_lib.records import AccountTerms, Records, Reservation
 
 AT = "2030-01-31T12:00:00+00:00"
-PROCESSES = 4
-ATTEMPTS = 25
 LEVELS = ("0.05", "0.1", "0.13")
-CAP = "4"  # 100 attempts ask for 9.3, so every process is refused in the end
 
 
-def hammer(program: Any, path: Path) -> list[Any]:
+@dataclass(frozen=True)
+class Load:
+    """How hard the hammer hits.
+
+    Args:
+        processes: how many at once.
+        attempts: reservations of each.
+        cap: epsilon of the account, far less than all ask for, so that every process is refused in the end.
+    """
+
+    processes: int
+    attempts: int
+    cap: str
+
+
+SMALL = Load(4, 25, "4")
+FULL = Load(8, 200, "60")
+LOADS = [pytest.param(SMALL, id="small"), pytest.param(FULL, id="full", marks=pytest.mark.long)]
+
+
+@pytest.fixture(params=["sqlite", "postgresql"])
+def place(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[str]:
+    """The address of a ledger that is not there yet."""
+    if request.param == "sqlite":
+        yield f"sqlite:///{tmp_path}/ledger.db"
+    else:
+        yield request.getfixturevalue("postgres_server").url(request.getfixturevalue("postgres_database"))
+
+
+def hammer(program: Any, place: str, load: Load) -> list[Any]:
     """Run the program in freshly started processes, which begin together; returns what each one returns."""
     context = multiprocessing.get_context("spawn")
-    gate, answers = context.Barrier(PROCESSES), context.Queue()
-    workers = [context.Process(target=program, args=(path, number, gate, answers)) for number in range(PROCESSES)]
+    gate, answers = context.Barrier(load.processes), context.Queue()
+    workers = [
+        context.Process(target=program, args=(place, number, load, gate, answers)) for number in range(load.processes)
+    ]
     for worker in workers:
         worker.start()
-    found = [answers.get(timeout=120) for _ in workers]
+    found = [answers.get(timeout=900) for _ in workers]
     for worker in workers:
         worker.join(timeout=60)
-    assert [worker.exitcode for worker in workers] == [0] * PROCESSES
+    assert [worker.exitcode for worker in workers] == [0] * load.processes
     return found
 
 
-def charge(path: Path, number: int, gate: Any, answers: Any) -> None:
-    """Open the database (all at once, absent at first), then reserve."""
+def charge(place: str, number: int, load: Load, gate: Any, answers: Any) -> None:
+    """Open the database (all at once, empty at first), then reserve."""
     granted, errors = [], []
-    gate.wait(timeout=60)
+    gate.wait(timeout=120)
     try:
-        records = Records.open(path)
-        terms = AccountTerms("cps", "US adults", "row", 1, "basic", Cost.of(CAP))
-        with records.lease("cps", "set-up", f"process {number}", AT, may_be_alive=lambda _: False):
+        records = Records.open(place)
+        terms = AccountTerms("cps", "US adults", "row", 1, "basic", Cost.of(load.cap))
+        with records.lease("cps", "set-up", f"process {number}", may_be_alive=lambda _: False):
             if number == 0:
                 records.open_account(terms, b"k", "ana", AT)
                 records.create_version("cps", "1", "cps", b"w", "c" * 64, "ana", AT)
                 records.freeze("cps", "1", "2" * 64, "1" * 64, "ana", AT)
-        gate.wait(timeout=60)
-        for attempt in range(ATTEMPTS):
+        gate.wait(timeout=120)
+        for attempt in range(load.attempts):
             level = LEVELS[(attempt + number) % len(LEVELS)]
             asked = Reservation(
                 account="cps",
@@ -73,34 +106,34 @@ def charge(path: Path, number: int, gate: Any, answers: Any) -> None:
     answers.put((granted, errors))
 
 
-def charge_without_the_lock(path: Path, number: int, gate: Any, answers: Any) -> None:
-    """The control: read the total, then write it back, as two transactions."""
-    granted = 0
-    with closing(sqlite3.connect(path, timeout=60, isolation_level=None)) as connection:
-        for attempt in range(ATTEMPTS):
-            spent = connection.execute("SELECT spent FROM account").fetchone()[0]
-            if attempt == 0:
-                gate.wait(timeout=60)  # all have read before the first one writes, so a loss is certain
-            connection.execute("UPDATE account SET spent = ?", (spent + 1,))
-            granted += 1
-    answers.put(granted)
+@pytest.mark.parametrize("load", LOADS)
+def test_processes_at_once_neither_overspend_nor_lose_an_entry_nor_fail(place: str, load: Load) -> None:
+    found = hammer(charge, place, load)
+    assert [errors for _, errors in found] == [[]] * load.processes
 
-
-def test_four_processes_neither_overspend_nor_lose_an_entry_nor_fail(tmp_path: Path) -> None:
-    path = tmp_path / "ledger.db"
-    found = hammer(charge, path)
-    assert [errors for _, errors in found] == [[]] * PROCESSES
-
-    records = Records.open(path, create=False)
+    records = Records.open(place, create=False)
     entries, account = records.entries("cps")[1:], records.account("cps")
     granted = [digest for hashes, _ in found for digest in hashes]
     assert sorted(granted) == sorted(entry.hash for entry in entries)
-    assert len(granted) < PROCESSES * ATTEMPTS
+    assert len(granted) < load.processes * load.attempts
     assert account.spent == sum((entry.cost for entry in entries), Cost.zero())
-    assert account.spent.fits(Cost.of(CAP))
+    assert account.spent.fits(Cost.of(load.cap))
     # every process went on after its refusals, so not even the smallest request fits any more
     assert account.left.epsilon < Epsilon.parse("0.05")
     assert records.check_chain().ok
+
+
+def charge_without_the_lock(path: str, number: int, load: Load, gate: Any, answers: Any) -> None:
+    """The control on SQLite: read the total, then write it back, as two transactions."""
+    granted = 0
+    with closing(sqlite3.connect(path, timeout=60, isolation_level=None)) as connection:
+        for attempt in range(load.attempts):
+            spent = connection.execute("SELECT spent FROM account").fetchone()[0]
+            if attempt == 0:
+                gate.wait(timeout=120)  # all have read before the first one writes, so a loss is certain
+            connection.execute("UPDATE account SET spent = ?", (spent + 1,))
+            granted += 1
+    answers.put(granted)
 
 
 def test_the_control_loses_charges(tmp_path: Path) -> None:
@@ -109,8 +142,46 @@ def test_the_control_loses_charges(tmp_path: Path) -> None:
         connection.execute("PRAGMA journal_mode=WAL")
         connection.execute("CREATE TABLE account (spent INTEGER NOT NULL)")
         connection.execute("INSERT INTO account VALUES (0)")
-    granted = sum(hammer(charge_without_the_lock, path))
+    granted = sum(hammer(charge_without_the_lock, str(path), SMALL))
     with closing(sqlite3.connect(path)) as connection:
         spent = connection.execute("SELECT spent FROM account").fetchone()[0]
-    assert granted == PROCESSES * ATTEMPTS
+    assert granted == SMALL.processes * SMALL.attempts
+    assert spent < granted
+
+
+def charge_naively(place: str, number: int, load: Load, gate: Any, answers: Any) -> None:
+    """The control on PostgreSQL: a transaction at READ COMMITTED that reads, judges and updates without FOR UPDATE."""
+    granted, cap = 0, int(Epsilon.parse(load.cap).units)
+    asked = [Epsilon.parse(LEVELS[(attempt + number) % len(LEVELS)]).units for attempt in range(load.attempts)]
+    with psycopg.connect(place.replace("+psycopg", "")) as connection:
+        for attempt, units in enumerate(asked):
+            with connection.transaction():
+                row = connection.execute("SELECT spent FROM account").fetchone()
+                spent = 0 if row is None else row[0]
+                if attempt == 0:
+                    gate.wait(timeout=120)  # all have read before the first one writes
+                if spent + units > cap:
+                    continue
+                connection.execute("UPDATE account SET spent = %s", (spent + units,))
+                connection.execute("INSERT INTO granted VALUES (%s)", (units,))
+                granted += 1
+    answers.put(granted)
+
+
+@pytest.mark.parametrize("load", LOADS)
+def test_the_control_overspends_on_a_server(postgres_server: Any, postgres_database: str, load: Load) -> None:
+    """The negative control: what is granted passes the cap though the stored total never does."""
+    # so small a cap that the charges all begin with would fill it: the lost updates must show
+    tight = Load(load.processes, load.attempts, "0.2" if load is SMALL else load.cap)
+    postgres_server.execute(
+        "CREATE TABLE account (spent bigint NOT NULL)",
+        "INSERT INTO account VALUES (0)",
+        "CREATE TABLE granted (units bigint NOT NULL)",
+        database=postgres_database,
+    )
+    hammer(charge_naively, postgres_server.url(postgres_database), tight)
+    with postgres_server.connect(postgres_database) as connection:
+        granted = connection.execute("SELECT sum(units) FROM granted").fetchone()[0]
+        spent = connection.execute("SELECT spent FROM account").fetchone()[0]
+    assert granted > Epsilon.parse(tight.cap).units
     assert spent < granted

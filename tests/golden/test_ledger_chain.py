@@ -8,6 +8,7 @@ from __future__ import annotations
 import hashlib
 import json
 from pathlib import Path
+from typing import Any
 
 from trasgo_lib.amounts import Delta, Epsilon, Geo
 from trasgo_lib.budget import ApproximateEvent, Cost, GeoEvent, LossEvent, PureEvent
@@ -26,9 +27,9 @@ EVENTS: tuple[tuple[str, LossEvent], ...] = (
 )
 
 
-def small_ledger(path: Path) -> dict[str, object]:
+def small_ledger(place: Path | str) -> dict[str, object]:
     """Every kind of entry and event once; returns all that is stored."""
-    times, records = iter(TIMES), Records.open(path)
+    times, records = iter(TIMES), Records.open(place)
     digest = KeyedDigest(DIGEST_KEY)
     digest.update(b"wage\n1000\n")
     wrapped_key = KEY.wrap(DIGEST_KEY, digest_key_context("cps"), lambda count: bytes(count))
@@ -67,6 +68,11 @@ def small_ledger(path: Path) -> dict[str, object]:
 
 def test_the_chain_is_written_as_it_always_was(tmp_path: Path) -> None:
     assert small_ledger(tmp_path / "ledger.db") == json.loads(GOLDEN.read_text(encoding="utf-8"))
+
+
+def test_the_chain_is_the_same_on_a_server(postgres_server: Any, postgres_database: str) -> None:
+    written = small_ledger(postgres_server.url(postgres_database))
+    assert written == json.loads(GOLDEN.read_text(encoding="utf-8"))
 
 
 def test_the_chain_verifies_with_sha256_and_json_alone() -> None:

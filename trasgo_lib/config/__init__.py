@@ -25,6 +25,7 @@ from trasgo_lib.config.domains import (
 )
 from trasgo_lib.config.faults import closest, in_file_order
 from trasgo_lib.config.keys import documented_keys
+from trasgo_lib.config.ledger import LedgerAddress, PostgresDatabase, SqliteFile, ledger_address
 from trasgo_lib.config.load import LoadedConfig, SoundPart, json_schema, json_schema_text, load_config, load_sound_part
 from trasgo_lib.config.load_prior import LoadedPrior, load_prior, prior_here
 from trasgo_lib.config.prior import PriorColumn, PriorCorrelation, PriorFile, PriorSpec
@@ -60,6 +61,7 @@ __all__ = [
     "HierarchySpec",
     "KeyPath",
     "Keys",
+    "LedgerAddress",
     "LedgerSpec",
     "LoadedConfig",
     "LoadedPrior",
@@ -72,6 +74,7 @@ __all__ = [
     "PlainColumn",
     "PointColumn",
     "PointSources",
+    "PostgresDatabase",
     "PriorColumn",
     "PriorCorrelation",
     "PriorFile",
@@ -84,6 +87,7 @@ __all__ = [
     "S3Spec",
     "SoundPart",
     "Source",
+    "SqliteFile",
     "TargetSpec",
     "UnitColumn",
     "closest",
@@ -91,6 +95,7 @@ __all__ = [
     "in_file_order",
     "json_schema",
     "json_schema_text",
+    "ledger_address",
     "load_config",
     "load_prior",
     "load_sound_part",

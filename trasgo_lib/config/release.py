@@ -313,8 +313,28 @@ class LedgerSpec(Model):
     """The database of accounts and releases."""
 
     url: PlaceText = Field(
-        repr=False, description="SQLAlchemy URL of the database", examples=["sqlite:////srv/trasgo/ledger.db"]
+        repr=False,
+        description="URL of the database, without a password",
+        examples=["postgresql+psycopg://trasgo_app@db.example:5432/ledger?sslmode=verify-full"],
     )
+    password_env: PlaceText | None = Field(
+        default=None,
+        repr=False,
+        description="environment variable that holds the password of a PostgreSQL role",
+        examples=["TRASGO_LEDGER_PASSWORD"],
+    )
+    password_block: PlaceText | None = Field(
+        default=None,
+        repr=False,
+        description="Prefect Secret block that holds the password of a PostgreSQL role",
+        examples=["trasgo-ledger"],
+    )
+
+    @model_validator(mode="after")
+    def _one_password(self) -> LedgerSpec:
+        if self.password_env is not None and self.password_block is not None:
+            raise shape_error("at most one of password_env, password_block", "both", "Remove one of them.")
+        return self
 
 
 class ReleaseConfig(Model):

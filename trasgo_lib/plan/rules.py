@@ -4,7 +4,16 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from trasgo_lib.config import KeyPath, PlainColumn, PointColumn, ReleaseConfig, S3Spec, UnitColumn
+from trasgo_lib.config import (
+    KeyPath,
+    PlainColumn,
+    PointColumn,
+    PostgresDatabase,
+    ReleaseConfig,
+    S3Spec,
+    UnitColumn,
+    ledger_address,
+)
 from trasgo_lib.errors import ConfigError, Reason
 from trasgo_lib.plan.faults import FaultCollector
 from trasgo_lib.plan.parts import released_names, sources_of
@@ -139,8 +148,9 @@ def check_places(config: ReleaseConfig, faults: FaultCollector) -> None:
         (restricted, publish.restricted_s3, "restricted_s3"),
     ):
         _check_access(root, access, ("publish", name), faults)
+    ledger = _ledger_file(config, faults)
     if isinstance(public, Path):
-        _check_public_folder(config, public, faults)
+        _check_public_folder(config, public, ledger, faults)
     _check_apart(config, public, restricted, faults)
     if isinstance(restricted, Bucket) and config.ledger is None:
         faults.add(
@@ -150,6 +160,29 @@ def check_places(config: ReleaseConfig, faults: FaultCollector) -> None:
             came="no ledger",
             fix='Write, for example, ledger: {url: "sqlite:////srv/trasgo/ledger.db"}.',
         )
+
+
+def _ledger_file(config: ReleaseConfig, faults: FaultCollector) -> Path | None:
+    """The ledger's file as declared; None for a server, for the default place, and where the URL is at fault."""
+    if config.ledger is None:
+        return None
+    try:
+        address = ledger_address(config.ledger.url, faults.loaded.path.parent)
+    except ConfigError as error:
+        faults.take(error, ("ledger", "url"), {"ledger.url": ("ledger", "url")})
+        return None
+    if isinstance(address, PostgresDatabase):
+        return None
+    for key in ("password_env", "password_block"):
+        if getattr(config.ledger, key) is not None:
+            faults.add(
+                Reason.BAD_PARAMETER,
+                ("ledger", key),
+                required="a password only for a PostgreSQL database",
+                came="one for a SQLite file",
+                fix=f"Remove `{key}`: the file's mode protects it.",
+            )
+    return faults.loaded.resolve(str(address.path))
 
 
 def _check_access(root: Path | Bucket | None, access: S3Spec | None, path: KeyPath, faults: FaultCollector) -> None:
@@ -195,12 +228,9 @@ def _root(location: str, path: KeyPath, faults: FaultCollector) -> Path | Bucket
     return None
 
 
-def _check_public_folder(config: ReleaseConfig, public: Path, faults: FaultCollector) -> None:
+def _check_public_folder(config: ReleaseConfig, public: Path, ledger: Path | None, faults: FaultCollector) -> None:
     """Refuse a public root that holds something private; places are compared as folders, not as texts."""
     key = None if config.keys is None or config.keys.file is None else faults.loaded.resolve(config.keys.file)
-    url = None if config.ledger is None else config.ledger.url
-    # a URL that names no file is refused when the ledger is opened
-    ledger = None if url is None else faults.loaded.resolve(url.removeprefix("sqlite:///"))
     source = faults.loaded.resolve(config.source.path)
     for path, private in ((("source", "path"), source), (("keys", "file"), key), (("ledger", "url"), ledger)):
         if private is not None and private.is_relative_to(public):

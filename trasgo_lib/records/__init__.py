@@ -1,6 +1,6 @@
 """The records database: accounts, their append-only ledger, versions and their lifecycle."""
 
-from trasgo_lib.records.database import sqlite_path
+from trasgo_lib.records.database import Database
 from trasgo_lib.records.lease import Lease
 from trasgo_lib.records.model import (
     Account,
@@ -13,20 +13,27 @@ from trasgo_lib.records.model import (
     State,
     VersionRecord,
 )
+from trasgo_lib.records.moving import Contents, Transfer, plan_transfer, transfer
 from trasgo_lib.records.records import LEASE_TTL, Records
+from trasgo_lib.records.relocation import Relocation
 
 __all__ = [
     "LEASE_TTL",
     "Account",
     "AccountTerms",
     "ChainReport",
+    "Contents",
+    "Database",
     "Entry",
     "Event",
     "Head",
     "Lease",
     "Records",
+    "Relocation",
     "Reservation",
     "State",
+    "Transfer",
     "VersionRecord",
-    "sqlite_path",
+    "plan_transfer",
+    "transfer",
 ]

@@ -14,7 +14,7 @@ import sqlalchemy as sa
 
 from trasgo_lib.budget import Cost, cost
 from trasgo_lib.errors import Fault, Reason, TrasgoError
-from trasgo_lib.records import documents, ledger
+from trasgo_lib.records import documents, guards, ledger
 from trasgo_lib.records.lifecycle import NEXT_STATES
 from trasgo_lib.records.model import ChainReport, Entry, Event, Head, State
 from trasgo_lib.records.tables import ACCOUNTS, ENTRIES, EVENTS, VERSIONS
@@ -33,7 +33,7 @@ def check(connection: sa.Connection) -> ChainReport:
     entries = connection.execute(sa.select(ENTRIES).order_by(ENTRIES.c.account, ENTRIES.c.seq)).all()
     events = connection.execute(sa.select(EVENTS).order_by(EVENTS.c.dataset, EVENTS.c.version, EVENTS.c.seq)).all()
     faults = [
-        *_check_file(connection),
+        *_check_database(connection),
         *_check_orphans(accounts, versions, entries, events),
         *(f for row in accounts for f in _check_account(row, [e for e in entries if e.account == row.name], versions)),
         *(f for row in versions for f in _check_version(row, [e for e in events if _of(e, row)])),
@@ -45,10 +45,15 @@ def check(connection: sa.Connection) -> ChainReport:
     return ChainReport(len(entries), len(events), heads, tuple(faults))
 
 
-def _check_file(connection: sa.Connection) -> Iterator[Fault]:
-    findings = connection.exec_driver_sql("PRAGMA integrity_check(1)").scalars().all()
-    if list(findings) != ["ok"]:
-        yield _fault("database file", "pages and constraints that hold", "a file that is damaged")
+def _check_database(connection: sa.Connection) -> Iterator[Fault]:
+    """The pages of a SQLite file; and on both that no guard was taken away or switched off."""
+    if connection.dialect.name == "sqlite":
+        findings = connection.exec_driver_sql("PRAGMA integrity_check(1)").scalars().all()
+        if list(findings) != ["ok"]:
+            yield _fault("database file", "pages and constraints that hold", "a file that is damaged")
+    missing = guards.missing(connection)
+    if missing:
+        yield _fault("database", "every guard in force", f"without {', '.join(sorted(missing))}")
 
 
 def _check_orphans(

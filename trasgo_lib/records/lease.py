@@ -1,7 +1,7 @@
 """An exclusive lease on one version, so that two runs of it cannot interleave.
 
 A lease is a courtesy between honest runs: draws are identical whoever makes them and charges count once, so a lease
-broken by mistake costs time and nothing else.
+broken by mistake costs time and nothing else. It ends by the database's clock unless its holder renews it.
 """
 
 from __future__ import annotations
@@ -9,13 +9,14 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
-from datetime import UTC, datetime, timedelta
+from datetime import timedelta
 
 import sqlalchemy as sa
 
 from trasgo_lib.errors import ConflictError, Reason, StoreError
+from trasgo_lib.records.clock import database_time, later
 from trasgo_lib.records.database import Database
-from trasgo_lib.records.documents import check_instant
+from trasgo_lib.records.locking import lock_name
 from trasgo_lib.records.tables import LEASES
 
 
@@ -37,25 +38,21 @@ class Lease:
     holder: str
     ttl: timedelta
 
-    def renew(self, at: str) -> None:
-        """Extend the lease to ``at`` plus its ttl.
-
-        Args:
-            at: now, ISO 8601 with offset.
+    def renew(self) -> None:
+        """Extend the lease to its ttl from now, by the database's clock.
 
         Raises:
             ConflictError: another run has taken it over (``LOCKED``); this one must stop.
         """
         with self.database.write() as connection:
-            changed = connection.execute(
-                LEASES.update().where(self._mine()).values(expires_at=_instant(at, self.ttl))
-            ).rowcount
+            end = later(database_time(connection), self.ttl)
+            changed = connection.execute(LEASES.update().where(self._mine()).values(expires_at=end)).rowcount
         if changed != 1:
             raise _locked(self.dataset, self.version, "a lease that was taken over by another run")
 
     def release(self) -> None:
         """Give the lease back; does nothing when another run has taken it over."""
-        with self.database.write() as connection:
+        with self.database.write(closed=True) as connection:
             connection.execute(LEASES.delete().where(self._mine()))
 
     def _mine(self) -> sa.ColumnElement[bool]:
@@ -68,7 +65,6 @@ def lease(
     dataset: str,
     version: str,
     holder: str,
-    at: str,
     ttl: timedelta,
     may_be_alive: Callable[[str], bool],
 ) -> Iterator[Lease]:
@@ -79,7 +75,6 @@ def lease(
         dataset: data set.
         version: release version; need not exist yet.
         holder: who takes it: host, process and something unique to the run; public.
-        at: now, ISO 8601 with offset.
         ttl: how long it holds without renewal.
         may_be_alive: judges the text of the present holder; False breaks its lease at once.
 
@@ -88,19 +83,16 @@ def lease(
     """
     held = Lease(database, dataset, version, holder, ttl)
     with database.write() as connection:
+        lock_name(connection, "leases")
         row = connection.execute(sa.select(LEASES).where(_version(dataset, version))).one_or_none()
+        now = database_time(connection)
         if row is not None:
-            if row.expires_at > _instant(at) and may_be_alive(row.holder):
+            if row.expires_at > now and may_be_alive(row.holder):
                 raise _locked(dataset, version, f"a run that holds it: {row.holder}, since {row.taken_at}")
             connection.execute(LEASES.delete().where(_version(dataset, version)))
+        end = later(now, ttl)
         connection.execute(
-            LEASES.insert().values(
-                dataset=dataset,
-                version=version,
-                holder=holder,
-                taken_at=_instant(at),
-                expires_at=_instant(at, ttl),
-            )
+            LEASES.insert().values(dataset=dataset, version=version, holder=holder, taken_at=now, expires_at=end)
         )
     try:
         yield held
@@ -116,17 +108,11 @@ def _version(dataset: str, version: str) -> sa.ColumnElement[bool]:
     return sa.and_(LEASES.c.dataset == dataset, LEASES.c.version == version)
 
 
-def _instant(at: str, later: timedelta = timedelta(0)) -> str:
-    """A UTC time of fixed width, so that texts compare as times do."""
-    moment = datetime.fromisoformat(check_instant(at)).astimezone(UTC) + later
-    return moment.isoformat(timespec="microseconds")
-
-
 def _locked(dataset: str, version: str, came: str) -> ConflictError:
     return ConflictError.of(
         Reason.LOCKED,
         f"version {dataset}/{version}",
         required="no other run of this version",
         came=came,
-        fix="Wait for it to end. If it is gone, its lease ends by itself.",
+        fix="Wait for it to end. If it is gone, its lease ends by itself within two minutes.",
     )

@@ -1,11 +1,12 @@
 """Accounts and charges: every loss is reserved here before it is drawn, and never given back.
 
-Each function runs inside one transaction of the caller; writers hold the lock from their first statement on, so what
-is read here is still true when the entry is written.
+Each function runs inside one transaction of the caller; writers take their locks first, so what is read here is still
+true when the entry is written.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import sqlalchemy as sa
@@ -14,6 +15,7 @@ from trasgo_lib.amounts import Amount, Delta, Epsilon, Geo
 from trasgo_lib.budget import Cost, RevealEvent, cost
 from trasgo_lib.errors import BudgetError, ConflictError, Fault, Reason
 from trasgo_lib.records import documents, lifecycle
+from trasgo_lib.records.locking import lock_accounts, lock_name, lock_versions
 from trasgo_lib.records.model import Account, AccountTerms, Entry, Reservation, State, VersionRecord
 from trasgo_lib.records.tables import ACCOUNTS, ENTRIES
 
@@ -29,6 +31,7 @@ def open_account(
     Raises:
         ConflictError: an account of this name exists.
     """
+    lock_name(connection, "accounts")
     if _row(connection, terms.name) is not None:
         raise ConflictError.of(
             Reason.ALREADY_EXISTS,
@@ -79,8 +82,8 @@ def accounts(connection: sa.Connection) -> tuple[Account, ...]:
     return tuple(to_account(row) for row in connection.execute(sa.select(ACCOUNTS).order_by(ACCOUNTS.c.name)))
 
 
-def reserve(connection: sa.Connection, reservation: Reservation, at: str) -> Entry:
-    """Charge one draw, or return the entry that already did.
+def reserve(connection: sa.Connection, reservations: Sequence[Reservation], at: str) -> tuple[Entry, ...]:
+    """Charge draws in their order, or return the entries that already did.
 
     Raises:
         BudgetError: no such account, nothing to charge, a reveal on top of a level its chain has not paid, or a cap
@@ -89,6 +92,12 @@ def reserve(connection: sa.Connection, reservation: Reservation, at: str) -> Ent
             or is past its draws; the account counts units otherwise; or the same draw was charged for another loss.
         AmountError: the cost does not fit an amount.
     """
+    lock_accounts(connection, (one.account for one in reservations))
+    lock_versions(connection, ((one.dataset, one.version) for one in reservations))
+    return tuple(_reserve(connection, one, at) for one in reservations)
+
+
+def _reserve(connection: sa.Connection, reservation: Reservation, at: str) -> Entry:
     holder = account(connection, reservation.account)
     version = _drawable(connection, reservation)
     if holder.terms.max_rows != reservation.max_rows:

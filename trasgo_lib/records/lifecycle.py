@@ -10,6 +10,7 @@ import sqlalchemy as sa
 
 from trasgo_lib.errors import BudgetError, ConfigError, ConflictError, Reason, StoreError
 from trasgo_lib.records import documents
+from trasgo_lib.records.locking import lock_name, lock_versions
 from trasgo_lib.records.model import Event, State, VersionRecord
 from trasgo_lib.records.tables import ACCOUNTS, ENTRIES, EVENTS, VERSIONS
 
@@ -64,6 +65,7 @@ def create_version(
             came="an empty one",
             fix="Pass all four.",
         )
+    lock_name(connection, "versions")
     if connection.scalar(sa.select(ACCOUNTS.c.name).where(ACCOUNTS.c.name == account)) is None:
         raise BudgetError.of(
             Reason.NO_ACCOUNT,
@@ -140,6 +142,7 @@ def freeze(
         ConflictError: something was charged, or the version is past its draws, and plan (``PLAN_CHANGED``) or input
             (``INPUT_CHANGED``) differ; or there is no such version.
     """
+    lock_versions(connection, [(dataset, version_name)])
     record = _known(connection, dataset, version_name)
     if (record.plan_digest, record.input_digest) == (plan_digest, input_digest):
         return record
@@ -188,6 +191,7 @@ def transition(
         raise ConfigError.of(
             Reason.BAD_PARAMETER, "evidence", required="manifest_digest", came="none", fix="Pass the digest."
         )
+    lock_versions(connection, [(dataset, version_name)])
     record = _known(connection, dataset, version_name)
     if target is record.state or (target in record.passed and record.state not in _FINISHED):
         return record

@@ -10,8 +10,9 @@ from pathlib import Path
 from typing import Self
 
 from trasgo_lib.budget import Cost
+from trasgo_lib.config import LedgerAddress
 from trasgo_lib.records import chain, ledger, lifecycle
-from trasgo_lib.records.database import BUSY_SECONDS, Database
+from trasgo_lib.records.database import BUSY_SECONDS, Database, Password
 from trasgo_lib.records.lease import Lease, lease
 from trasgo_lib.records.model import (
     Account,
@@ -23,9 +24,10 @@ from trasgo_lib.records.model import (
     State,
     VersionRecord,
 )
+from trasgo_lib.records.relocation import Relocation, relocation_of, require_open
 
-LEASE_TTL = timedelta(hours=12)
-"""How long a lease whose holder cannot be judged (another host) keeps a version: longer than a release takes."""
+LEASE_TTL = timedelta(seconds=100)
+"""How long a lease keeps a version unless it is renewed: a worker that is dead is noticed within two minutes."""
 
 
 class Records:
@@ -42,24 +44,59 @@ class Records:
         self._database = database
 
     @classmethod
-    def open(cls, url: str | Path, *, create: bool = True, busy_seconds: float = BUSY_SECONDS) -> Self:
+    def open(
+        cls,
+        place: str | Path | LedgerAddress,
+        *,
+        create: bool = True,
+        busy_seconds: float = BUSY_SECONDS,
+        password: Password | None = None,
+    ) -> Self:
         """Open the records and bring their schema up to date.
 
         Args:
-            url: ``sqlite:///path`` or the path of the file; public.
+            place: ``sqlite:///path``, ``postgresql+psycopg://user@host:port/database``, a path, or a parsed address;
+                public.
             create: whether an absent file is made (0600, its new folders 0700); readers say False.
             busy_seconds: how long a call waits for another writer, in seconds.
+            password: gives the password of a PostgreSQL role when it connects; secret. None leaves it to PGPASSWORD
+                and PGPASSFILE.
 
         Raises:
-            ConfigError: another kind of database, which is not built yet, or no file.
-            StoreError: the file is absent, unreadable, locked, corrupt, or written by a newer version.
+            ConfigError: a URL that names no database, or holds a password.
+            StoreError: the database is absent, unreadable, out of reach, locked, corrupt, or written by a newer
+                version; or the role may not make or upgrade its tables.
         """
-        return cls(Database.open(url, create=create, busy_seconds=busy_seconds))
+        return cls(Database.open(place, create=create, busy_seconds=busy_seconds, password=password))
 
     @property
-    def path(self) -> Path:
-        """The database file."""
+    def database(self) -> Database:
+        """The database itself, for moving a ledger as a whole."""
+        return self._database
+
+    @property
+    def address(self) -> LedgerAddress:
+        """Where the records are."""
+        return self._database.address
+
+    @property
+    def path(self) -> Path | None:
+        """The database file; None on a server."""
         return self._database.path
+
+    def relocation(self) -> Relocation | None:
+        """Where this ledger has moved to; None when it is the one to charge."""
+        with self._database.read() as connection:
+            return relocation_of(connection)
+
+    def require_open(self) -> None:
+        """Stop before any work for a ledger that takes no record any more.
+
+        Raises:
+            StoreError: it has moved, or its move was not finished (``LEDGER_MOVED``).
+        """
+        with self._database.read() as connection:
+            require_open(connection, self._database.address.shown)
 
     def open_account(self, terms: AccountTerms, wrapped_digest_key: bytes, actor: str, at: str) -> Account:
         """Open an account; its terms and cap never change.
@@ -127,7 +164,7 @@ class Records:
             ConflictError: version, root, input, account or loss event are not those on record.
         """
         with self._database.write() as connection:
-            return ledger.reserve(connection, reservation, at)
+            return ledger.reserve(connection, (reservation,), at)[0]
 
     def reserve_all(self, reservations: Sequence[Reservation], at: str) -> tuple[Entry, ...]:
         """Charge several draws in one transaction: all of them, or none.
@@ -137,7 +174,7 @@ class Records:
             ConflictError: as ``reserve``.
         """
         with self._database.write() as connection:
-            return tuple(ledger.reserve(connection, reservation, at) for reservation in reservations)
+            return ledger.reserve(connection, reservations, at)
 
     def entries(self, account: str) -> tuple[Entry, ...]:
         """The ledger of an account, from its opening on.
@@ -186,7 +223,6 @@ class Records:
         dataset: str,
         version: str,
         holder: str,
-        at: str,
         ttl: timedelta = LEASE_TTL,
         *,
         may_be_alive: Callable[[str], bool] = lambda holder: True,
@@ -197,14 +233,13 @@ class Records:
             dataset: data set.
             version: release version.
             holder: host, process and something unique to the run; public.
-            at: now.
-            ttl: how long the lease holds without ``renew``.
+            ttl: how long the lease holds without ``renew``, by the database's clock.
             may_be_alive: judges the present holder's text; False breaks its lease at once.
 
         Raises:
             ConflictError: another run holds it (``LOCKED``).
         """
-        return lease(self._database, dataset, version, holder, at, ttl, may_be_alive)
+        return lease(self._database, dataset, version, holder, ttl, may_be_alive)
 
     def check_chain(self) -> ChainReport:
         """Recompute every hash, total, cap and step; the report lists what does not hold."""

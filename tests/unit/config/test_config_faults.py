@@ -324,7 +324,15 @@ def test_all_faults_come_at_once_in_the_order_of_the_file(tmp_path: Path) -> Non
 
 
 @pytest.mark.parametrize(
-    "section", ["keys: {file: %s, env: X}", "keys: {fiel: %s}", "keys: {file: [%s]}", "ledger: {url: {a: %s}}"]
+    "section",
+    [
+        "keys: {file: %s, env: X}",
+        "keys: {fiel: %s}",
+        "keys: {file: [%s]}",
+        "ledger: {url: {a: %s}}",
+        "ledger: {url: x, password: %s}",
+        "ledger: {url: x, password_env: %s, password_block: y}",
+    ],
 )
 def test_a_secret_written_by_mistake_is_never_repeated(tmp_path: Path, section: str) -> None:
     secret = "c2VjcmV0LWtleQ"

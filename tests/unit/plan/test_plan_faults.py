@@ -352,6 +352,12 @@ def test_b44_a_release_without_noised_columns_is_refused(tmp_path: Path) -> None
         ("{public: ., restricted: ../r}", "source.path"),
         ("{public: p, restricted: r}\nkeys: {file: p/wrapping.key}", "keys.file"),
         ("{public: /srv/p, restricted: r}\nledger: {url: 'sqlite:////srv/p/ledger.db'}", "ledger.url"),
+        ("{public: p, restricted: r}\nledger: {url: p/ledger.db}", "ledger.url"),
+        ("{public: p, restricted: r}\nledger: {url: 'postgresql://ana:canary@db/ledger'}", "ledger.url"),
+        ("{public: p, restricted: r}\nledger: {url: 'postgresql://db/ledger?password=canary'}", "ledger.url"),
+        ("{public: p, restricted: r}\nledger: {url: 'mysql://ana:canary@db/ledger'}", "ledger.url"),
+        ("{public: p, restricted: r}\nledger: {url: l.db, password_env: CANARY}", "ledger.password_env"),
+        ("{public: p, restricted: r}\nledger: {url: l.db, password_block: canary}", "ledger.password_block"),
     ],
 )
 def test_places_are_folders_and_nothing_private_lies_in_the_public_one(
@@ -376,6 +382,7 @@ def test_places_are_folders_and_nothing_private_lies_in_the_public_one(
         "{public: 's3://b-1', restricted: r, public_s3: {endpoint: 'http://s3.example', allow_http: true}}",
         "{public: 's3://b-1', restricted: r, public_s3: {credentials: 'block:open-data'}}",
         "{public: p, restricted: 's3://b-1', restricted_s3: {credentials: OFFICE}}\nledger: {url: l.db}",
+        "{store: out}\nledger: {url: 'postgresql+psycopg://ana@db/ledger', password_env: X}",
     ],
 )
 def test_places_that_are_apart_pass(tmp_path: Path, publish: str) -> None:

@@ -9,6 +9,8 @@ from typing import Any
 import pytest
 import rfc8785
 
+from trasgo_lib.records import Records
+
 BIG = "9" * 64
 
 
@@ -37,9 +39,12 @@ def test_an_untouched_record_holds_and_its_heads_are_listed(busy: Any) -> None:
     ]
 
 
-def test_an_empty_record_holds(tmp_path: Any, office: Any) -> None:
-    fresh = type(office.records).open(tmp_path / "fresh.db")
-    assert fresh.check_chain().ok
+def test_an_empty_record_holds(tmp_path: Any) -> None:
+    assert Records.open(tmp_path / "fresh.db").check_chain().ok
+
+
+def test_an_empty_record_on_a_server_holds(postgres_server: Any, postgres_database: str) -> None:
+    assert Records.open(postgres_server.url(postgres_database)).check_chain().ok
 
 
 @pytest.mark.parametrize(
@@ -134,7 +139,8 @@ def test_terms_that_cannot_be_read_are_found(busy: Any) -> None:
     assert "required terms and amounts that can be read" in found(busy)
 
 
-def test_a_damaged_index_is_found(busy: Any) -> None:
+def test_a_damaged_index_is_found(sqlite_offices: Any, tmp_path: Any) -> None:
+    busy = sqlite_offices.new(tmp_path / "ledger.db", busy=True)
     busy.tamper(
         "PRAGMA writable_schema=ON",
         "UPDATE sqlite_master SET sql = replace(sql, 'dataset, version', 'version, dataset') "
@@ -143,3 +149,17 @@ def test_a_damaged_index_is_found(busy: Any) -> None:
         "INSERT INTO leases VALUES ('a', 'b', 'c', 'd', 'e')",
     )
     assert "database file: required pages and constraints that hold" in found(busy)
+
+
+@pytest.mark.parametrize(
+    "how", ["DROP TRIGGER entries_no_update", "ALTER TABLE entries DISABLE TRIGGER entries_no_update"]
+)
+def test_a_guard_that_was_taken_away_is_found(busy: Any, how: str) -> None:
+    on_server = busy.server is not None
+    if how.startswith("ALTER") and not on_server:
+        pytest.skip("SQLite cannot switch a trigger off")
+    busy.tamper(how + (" ON entries" if on_server and how.startswith("DROP") else ""), guarded=True)
+    assert found(busy) == (
+        "database: required every guard in force; came without entries_no_update [chain_broken]. "
+        "Restore the database from a backup and draw nothing until then."
+    )

@@ -11,6 +11,13 @@ import pytest
 from trasgo_lib.errors import Reason, StoreError
 from trasgo_lib.records import ledger
 
+
+@pytest.fixture
+def offices(sqlite_offices: Any) -> Any:
+    """Offices in files only: this module is about SQLite."""
+    return sqlite_offices
+
+
 _ENTRY = (
     "INTO entries (account, seq, kind, epsilon, delta, geo, prev, hash, document) "
     "SELECT name, seq + 1, 'charge', {epsilon}, {delta}, {geo}, head, 'x', '{{}}' FROM accounts"

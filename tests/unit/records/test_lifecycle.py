@@ -82,11 +82,11 @@ def test_before_the_first_charge_plan_and_input_can_be_fixed_anew(office: Any) -
 )
 def test_from_the_first_charge_on_they_cannot_change(office: Any, plan: str, data: str, reason: Reason) -> None:
     office.charge("0.25")
-    before = office.path.read_bytes()
+    before = office.everything()
     with pytest.raises(ConflictError) as caught:
         office.records.freeze("cps1988", "1", plan * 64, data * 64, "eva", office.at)
     assert (caught.value.reason, caught.value.exit_code) == (reason, 4)
-    assert office.path.read_bytes() == before
+    assert office.everything() == before
     assert "6" * 64 not in str(caught.value)
 
 

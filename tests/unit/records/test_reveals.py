@@ -117,6 +117,7 @@ def test_charges_add_up_to_the_highest_level_of_every_unit(new_office: Any, max_
     assert max(many) > len(plan.units)
 
 
+@pytest.mark.parametrize("offices", ["sqlite"], indirect=True)  # dozens of databases
 @pytest.mark.parametrize("jumps", [False, True], ids=["rung by rung", "with jumps"])
 def test_a_run_resumed_anywhere_ends_with_the_same_entries(new_office: Any, jumps: bool) -> None:
     plan = plan_of(1)
