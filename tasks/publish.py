@@ -6,7 +6,6 @@ import json
 import logging
 import platform
 import subprocess
-from collections.abc import Sequence
 from dataclasses import dataclass, field
 from importlib import metadata
 from pathlib import Path
@@ -19,6 +18,7 @@ from tasks.check import Checked
 from tasks.ingest import ROWS_PER_BATCH
 from tasks.policies import IDEMPOTENT_IO, PURE, at_boundary
 from tasks.session import RunRef, Session, open_session
+from tasks.signing import own_entries, previous_evidence, signing_of
 from tasks.workspace import ESTIMATES, INPUT_REPORT, LOSSES, Workspace
 from trasgo_lib.budget import Cost
 from trasgo_lib.checks import CheckReport
@@ -88,7 +88,13 @@ def mark_checked(ref: RunRef, course: Course, checked: Checked) -> None:
     # keyed: should this version never be published, its draws stay private
     digest = KeyedDigest(session.digest_key())
     digest.update("".join(file.sha256 for file in checked.files).encode())
-    session.advance("checked", f"{len(checked.report.results)} output checks passed", data=digest.hexdigest())
+    reason = f"{len(checked.report.results)} output checks passed"
+    session.advance("checked", reason, data=digest.hexdigest(), **_codes(checked), **previous_evidence(session))
+
+
+def _codes(checked: Checked) -> dict[str, str]:
+    """Keyed digests of the released codes, by unit: what an audit holds its redraw against."""
+    return {f"codes of {unit}": digest for unit, digest in checked.codes}
 
 
 @task(name="publish", **IDEMPOTENT_IO)
@@ -107,7 +113,8 @@ def publish(ref: RunRef, rows: int, course: Course, checked: Checked) -> None:
         facts = _facts(session, rows, course, checked)
         facts.require_ledger(session.spent())
         columns = [name for column in plan.columns for name in column.released]
-        staged = stage_package(facts, checked.files, columns, session.work / "staged")
+        signing = signing_of(session)
+        staged = stage_package(facts, checked.files, columns, session.work / "staged", signing)
         _put_evidence(session, course, checked.report, State.PUBLISHED)
         publish_package(staged, session.public, prefix)
     else:
@@ -152,18 +159,7 @@ def _facts(session: Session, rows: int, course: Course, checked: Checked) -> Rel
 
 def _account_to_date(session: Session) -> Cost:
     """The account up to this version's last charge: later charges of other versions must not change its files."""
-    plan = session.plan
-    entries = session.records.entries(plan.account)
-    return max(_own(session, entries), key=lambda entry: entry.seq).spent
-
-
-def _own(session: Session, entries: Sequence[Entry]) -> list[Entry]:
-    name = (session.plan.dataset, session.plan.version)
-    return [
-        entry
-        for entry in entries
-        if entry.reservation is not None and (entry.reservation.dataset, entry.reservation.version) == name
-    ]
+    return own_entries(session)[-1].spent
 
 
 def _put_evidence(session: Session, course: Course, report: CheckReport, state: State) -> None:
@@ -184,7 +180,7 @@ def _put_evidence(session: Session, course: Course, report: CheckReport, state: 
         estimates=workspace.read_json(ESTIMATES) or {},
         shortfalls=tuple((shortfall.unit, shortfall.message) for shortfall in course.stop.shortfalls),
     )
-    ledger = [_ledger_row(entry) for entry in _own(session, session.records.entries(plan.account))]
+    ledger = [_ledger_row(entry) for entry in own_entries(session)]
     evidence = Evidence(facts, report, _provenance(session), ledger)
     prefix = release_prefix(plan.dataset, plan.version)
     publish_package(stage_restricted(evidence, session.work), session.restricted, prefix)

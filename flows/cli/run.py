@@ -40,6 +40,7 @@ def _run(config: Path, as_json: bool, quiet: bool, *, may_start: bool) -> None:
     prepare_prefect(home())
     from flows.outcome import finished, outcome_of
     from tasks.session import open_session
+    from tasks.signing import require_signing_key
     from trasgo_lib.records import State
 
     ref = _reference(config)
@@ -50,6 +51,7 @@ def _run(config: Path, as_json: bool, quiet: bool, *, may_start: bool) -> None:
     session.require_account()
     is_over = finished(session) is not None
     if not is_over:
+        require_signing_key(session)
         with progress(quiet or as_json):
             _execute(ref, session)
     outcome = outcome_of(session, already=is_over)
