@@ -4,11 +4,7 @@ from __future__ import annotations
 
 import json
 import logging
-import platform
-import subprocess
 from dataclasses import dataclass, field
-from importlib import metadata
-from pathlib import Path
 from typing import Any
 
 from prefect import task
@@ -16,6 +12,7 @@ from prefect import task
 import trasgo_lib
 from tasks.check import Checked
 from tasks.ingest import ROWS_PER_BATCH
+from tasks.made_with import STATED_PACKAGES, made_with, source_revision
 from tasks.policies import IDEMPOTENT_IO, PURE, at_boundary
 from tasks.session import RunRef, Session, open_session
 from tasks.signing import own_entries, previous_evidence, signing_of
@@ -37,8 +34,6 @@ from trasgo_lib.release import (
 from trasgo_lib.reporting import ReleaseFacts, RestrictedFacts, RoundFacts, unit_outcomes
 
 _LOGGER = logging.getLogger("trasgo")
-
-_STATED_PACKAGES = ("numpy", "pyarrow", "cryptography", "prefect", "great-expectations", "pandas", "scipy")
 
 
 @dataclass(frozen=True, slots=True)
@@ -144,7 +139,7 @@ def _require_these_data(session: Session, prefix: str, checked: Checked) -> None
 
 def _facts(session: Session, rows: int, course: Course, checked: Checked) -> ReleaseFacts:
     plan = session.plan
-    made_with = session.event_of(State.DRAWN).evidence
+    drawn = session.event_of(State.DRAWN).evidence
     return ReleaseFacts(
         plan=plan,
         rows=rows,
@@ -152,8 +147,8 @@ def _facts(session: Session, rows: int, course: Course, checked: Checked) -> Rel
         account_to_date=_account_to_date(session),
         checks=checked.report,
         created=session.event_of(State.CHECKED).at,
-        library_version=made_with["library_version"],
-        commit=made_with["commit"],
+        library_version=drawn["library_version"],
+        commit=drawn["commit"],
     )
 
 
@@ -202,7 +197,7 @@ def _ledger_row(entry: Entry) -> dict[str, Any]:
 
 def _provenance(session: Session) -> dict[str, Any]:
     record = session.begin()
-    made_with = session.event_of(State.DRAWN).evidence
+    drawn = session.event_of(State.DRAWN).evidence
     return {
         "config_sha256": session.ref.config_digest,
         "plan_digest": record.plan_digest,
@@ -210,30 +205,12 @@ def _provenance(session: Session) -> dict[str, Any]:
         "root_commitment": record.commitment,
         "begun": session.event_of(State.PLANNED).at,
         "actor": session.event_of(State.PLANNED).actor,
-        **{name: made_with[name] for name in ("library_version", "commit", "python", "machine")},
-        "packages": {name: made_with[name] for name in _STATED_PACKAGES},
+        **{name: drawn[name] for name in ("library_version", "commit", "python", "machine")},
+        "packages": {name: drawn[name] for name in STATED_PACKAGES},
         "rows_per_batch": ROWS_PER_BATCH,
     }
 
 
 def _made_with() -> dict[str, str]:
     """What drew a version; recorded once, so that a run finished by another build still writes the same bytes."""
-    return {
-        "library_version": trasgo_lib.__version__,
-        "commit": source_revision(),
-        "python": platform.python_version(),
-        "machine": platform.machine(),
-        **{name: metadata.version(name) for name in _STATED_PACKAGES},
-    }
-
-
-def source_revision() -> str:
-    """The commit this code was run from, ``-dirty`` when files differ from it, or ``unknown`` outside a checkout."""
-    folder = Path(trasgo_lib.__file__).resolve().parent.parent
-    command = ["git", "-C", str(folder), "describe", "--always", "--abbrev=40", "--dirty", "--exclude=*"]
-    if not (folder / ".git").exists():
-        return "unknown"
-    try:
-        return subprocess.run(command, capture_output=True, text=True, check=True, timeout=30).stdout.strip()
-    except (OSError, subprocess.SubprocessError):
-        return "unknown"
+    return made_with(trasgo_lib.__version__, source_revision())

@@ -5,7 +5,7 @@ from __future__ import annotations
 import typer
 
 import trasgo_lib
-from flows.cli import key, ledger, plan, run, verify
+from flows.cli import audit, key, ledger, plan, run, verify
 
 app = typer.Typer(
     name="trasgo",
@@ -18,6 +18,7 @@ app.command("plan")(plan.plan)
 app.command("run")(run.run)
 app.command("resume")(run.resume)
 app.command("verify")(verify.verify)
+app.command("audit")(audit.audit)
 app.add_typer(ledger.app, name="ledger")
 app.add_typer(key.app, name="key")
 

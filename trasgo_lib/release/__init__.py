@@ -1,5 +1,6 @@
 """Release packages: writers of the public and restricted files, and the verification of what was published."""
 
+from trasgo_lib.release.audit import WRITER, AuditReport, Drift, compare_codes, compare_files, drift_between
 from trasgo_lib.release.channel_file import channel_document
 from trasgo_lib.release.crate import CRATE, crate_document
 from trasgo_lib.release.data_files import read_parquet_batches, write_csv, write_parquet
@@ -31,7 +32,10 @@ __all__ = [
     "SIGNING_KEY",
     "STATEMENT",
     "SUMS",
+    "WRITER",
     "Anchors",
+    "AuditReport",
+    "Drift",
     "Envelope",
     "Evidence",
     "PublishedBefore",
@@ -42,8 +46,11 @@ __all__ = [
     "VerificationReport",
     "VerificationResult",
     "channel_document",
+    "compare_codes",
+    "compare_files",
     "compare_staged",
     "crate_document",
+    "drift_between",
     "manifest_document",
     "public_types",
     "publish_package",
