@@ -54,7 +54,7 @@ def signing_of(session: Session) -> Signing | None:
         ConflictError: the key is not in it, or the wrapping key does not open it.
     """
     plan = session.plan
-    if plan.config.publish.sign == "none" and _begun_with(session) is None:
+    if plan.config.publish.sign == "none":
         return None
     last = own_entries(session)[-1]
     checked = session.event_of(State.CHECKED).evidence

@@ -30,10 +30,7 @@ def audit(config: Path = _CONFIG, source: Path | None = _SOURCE, as_json: bool =
         else:
             for result in report.failures:
                 out.print(f"FAILED {result.name}: {result.subject}: required {result.required}; came {result.came}")
-            verdict = (
-                "holds" if report.passed and report.redrawn else "holds so far" if report.passed else "DOES NOT HOLD"
-            )
-            out.print(f"Audit of {report.release}: {verdict}", markup=False)
+            out.print(f"Audit of {report.release}: {_verdict(report)}", markup=False)
             for sentence in report.in_words:
                 out.print(f"  {sentence}", markup=False)
         if not report.passed:
