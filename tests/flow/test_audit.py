@@ -12,6 +12,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from desk import Desk, date, number, point, public
 from office import Answer, Office
 
 import tasks.audit
@@ -227,3 +228,46 @@ def test_the_next_version_names_the_manifest_of_the_one_before(second: Office, p
     answer = audit(second, "--json")
     assert answer.exit_code == 0, answer.text
     assert "previous version" in {result["name"] for result in answer.json["results"]}
+
+
+def test_points_dates_and_missing_values_are_redrawn_in_source_order(tmp_path: Path) -> None:
+    desk = Desk(tmp_path)
+    desk.open_account(geo_per_km="100")
+    columns = [point("place"), date("day", mechanism="gaussian"), number("n", "0", "9", missing="code"), public("w")]
+    desk.declare("mixed", columns)
+    rows = [
+        f"40.{500 + row % 400},-73.{700 + row % 250},{1 + row % 28}/03/2017,{row % 10 if row % 7 else ''},w{row}"
+        for row in range(300)
+    ]
+    desk.bring("lat,lon,day,n,w\n" + "\n".join(rows) + "\n")
+    answer = desk.run("--quiet")
+    assert answer.exit_code == 0, answer.text
+    answer = audit(desk, "--json")
+    assert answer.exit_code == 0, answer.text
+    redrawn = {result["subject"] for result in answer.json["results"] if result["name"] == "redrawn codes"}
+    assert redrawn == {"place", "day", "n"}
+
+
+def test_a_statement_anchored_elsewhere_is_named(copy: Office, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A ledger that was replaced by a longer or another one no longer ends where the release says it did."""
+    entries = tasks.audit.own_entries
+    monkeypatch.setattr(tasks.audit, "own_entries", lambda session: entries(session)[:-1])
+    answer = audit(copy, "--json")
+    assert answer.exit_code == 8 and ("ledger anchor", "manifest.dsse.json") in failed(answer)
+
+
+def test_a_version_from_before_codes_were_recorded_is_compared_by_its_rows(
+    copy: Office, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("flows.audit.recorded_codes", lambda session: {})
+    answer = audit(copy, "--json")
+    assert answer.exit_code == 0, answer.text
+    names = {result["name"] for result in answer.json["results"]}
+    assert "redrawn codes" not in names and {"redrawn rows", "redrawn bytes"} <= names
+
+
+def test_the_wrong_wrapping_key_is_exit_4(copy: Office) -> None:
+    (copy.home / "wrapping.key").unlink()
+    assert copy.trasgo("key", "init").exit_code == 0
+    answer = audit(copy, "--json")
+    assert answer.exit_code == 4 and answer.json["faults"][0]["reason"] == "key_unusable"

@@ -141,3 +141,11 @@ def test_a_group_runs_on_losses_of_its_released_codes(office: Office) -> None:
     statement = _json(office.public / "statement.json")
     assert statement["guarantee_covers_selection"] is True and statement["units"][0]["target"]["met"] is True
     assert office.trasgo("verify", str(office.public), "--json").exit_code == 0
+
+
+def test_an_audit_redraws_a_group_and_its_chain(grouped: Office) -> None:
+    answer = grouped.trasgo("audit", str(grouped.config), "--json")
+    assert answer.exit_code == 0, answer.text
+    assert answer.json["redrawn"] and answer.json["bytes_compared"]
+    redrawn = {result["subject"] for result in answer.json["results"] if result["name"] == "redrawn codes"}
+    assert "person" in redrawn

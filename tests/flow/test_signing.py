@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import base64
 import json
+import os
 import shutil
 from pathlib import Path
 
@@ -10,6 +12,7 @@ import pytest
 from office import Office
 
 import tasks.publish
+from trasgo_lib.keys import SigningKeys, WrappingKey
 
 
 def public_key(office: Office, name: str = "office.pem", *more: str) -> Path:
@@ -29,6 +32,16 @@ def test_a_release_verifies_with_what_key_public_prints(published: Office, tmp_p
     assert f"Signed by the given key {key_id}" in answer.out
     answer = published.trasgo("verify", str(copy))
     assert answer.exit_code == 0 and "Who signed was not checked" in answer.out and key_id in answer.out
+
+
+def test_the_seed_stands_nowhere_in_clear(published: Office) -> None:
+    wrapping = WrappingKey.from_file(published.home / "wrapping.key")
+    seed = SigningKeys.from_file(published.home / "signing.key").key(wrapping).seed
+    forms = (seed, seed.hex().encode(), base64.b64encode(seed), base64.urlsafe_b64encode(seed))
+    folders = (published.folder, Path(os.environ["PREFECT_HOME"]))
+    files = [path for folder in folders for path in folder.rglob("*") if path.is_file()]
+    assert len(files) > 20
+    assert not [path for path in files if any(form in path.read_bytes() for form in forms)]
 
 
 def test_the_variable_names_the_key_too(published: Office, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:

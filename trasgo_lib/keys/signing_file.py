@@ -156,6 +156,7 @@ class SigningKeys:
                 stream.flush()
                 os.fsync(stream.fileno())
             partial.replace(path)
+            _flush_folder(path.parent)
         except OSError as error:
             came = error.strerror or "an error"
             raise _unusable(f"signing key file {path}", "a writable folder", came, "Make it.") from None
@@ -173,6 +174,15 @@ class SigningKeys:
 
     def __repr__(self) -> str:
         return f"SigningKeys({known_ids(self.public)})"
+
+
+def _flush_folder(folder: Path) -> None:
+    """A rename survives a power loss only after its folder was flushed."""
+    handle = os.open(folder, os.O_RDONLY | os.O_CLOEXEC)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)
 
 
 def _wrapped(key: SigningKey, wrapping_key: WrappingKey, random: Callable[[int], bytes]) -> _Stored:
