@@ -354,3 +354,17 @@ def test_a_thousand_random_edits_of_one_byte_are_detected(release: Path, keys: l
 def test_random_edits_of_an_unsigned_release_are_detected(light: Any, tmp_path: Path) -> None:
     publish_package(light.package, open_store(tmp_path), "light/1")
     assert undetected(tmp_path / "light" / "1", 60, 3, []) == []
+
+
+def test_what_is_no_base64_or_no_statement_is_named(release: Path) -> None:
+    for payload in ("AAAAA", base64.b64encode(b'{"_type":"x"}').decode()):
+        text = respelled(lambda document, payload=payload: document.update(payload=payload), release)  # type: ignore[misc]
+        (release / ENVELOPE).write_bytes(text)
+        assert checked(release) == {("envelope", ENVELOPE)}
+
+
+def test_a_respelled_manifest_of_an_unsigned_release_is_named(light: Any, tmp_path: Path) -> None:
+    publish_package(light.package, open_store(tmp_path), "light/1")
+    path = tmp_path / "light/1" / MANIFEST
+    path.write_text(json.dumps(json.loads(path.read_text())))
+    assert failures(verify_release(path.parent)) == {("spelling", MANIFEST)}
