@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from prefect import task
 
@@ -21,15 +21,17 @@ _LOGGER = logging.getLogger("trasgo")
 
 @dataclass(frozen=True, slots=True)
 class Checked:
-    """What will be published and what the checks say of it; public facts.
+    """What will be published and what the checks say of it; public facts, but for the digests.
 
     Args:
         files: the staged data files.
         report: every check, probes included.
+        codes: keyed digest of each unit's released codes, in plan order; private.
     """
 
     files: tuple[StagedFile, ...]
     report: CheckReport
+    codes: tuple[tuple[str, str], ...] = field(repr=False)
 
 
 @task(name="prepare probe", **PURE)
@@ -72,4 +74,4 @@ def check_release(
         for draw, (inputs, outputs) in zip(draws, probed, strict=True)
     )
     _LOGGER.info("check: %d checks, %d failed", len(report.results), len(report.failures))
-    return Checked(files, report)
+    return Checked(files, report, tuple((codes.unit, codes.digest) for codes in released.units))

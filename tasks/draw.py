@@ -10,14 +10,13 @@ from prefect import task
 
 from tasks.policies import NOISE_DRAW, PURE, at_boundary
 from tasks.session import RunRef, Session, open_session
+from tasks.streams import stream_of_chain, stream_of_draw
 from trasgo_lib.amounts import Epsilon
 from trasgo_lib.budget import Cost
 from trasgo_lib.checks import probe_rows
 from trasgo_lib.data import PrivateCodes, ReleasedCodes, codes_digest
 from trasgo_lib.errors import BudgetError, Reason
 from trasgo_lib.mechanisms import Channel, draw_codes, probe_codes, reveal_codes
-from trasgo_lib.noise import Keystream
-from trasgo_lib.plan import UnitPlan
 from trasgo_lib.records import Reservation
 
 _LOGGER = logging.getLogger("trasgo")
@@ -82,17 +81,10 @@ def draw_unit(ref: RunRef, codes: PrivateCodes, draw: Draw, purpose: str = "draw
         session.reserve([_reservation(session, draw)])
     folder, key = session.work / purpose / f"attempt-{draw.attempt}", session.digest_key()
     if unit.is_chained:
-        streams = partial(_stream_of_chain, session, purpose, unit, codes)
+        streams = partial(stream_of_chain, session, purpose, unit, codes)
         return reveal_codes(unit.chain, draw.level, codes, streams, folder, key)
-    stream = session.stream(purpose, unit.chain_digest, draw.level.text, draw.attempt, codes.digest)
+    stream = stream_of_draw(session, purpose, unit, codes, draw.level, draw.attempt)
     return draw_codes(channel, codes, stream, folder, key)
-
-
-def _stream_of_chain(
-    session: Session, purpose: str, unit: UnitPlan, codes: PrivateCodes, step: str, level: Epsilon
-) -> Keystream:
-    """The words of one step of a chain: the same whichever level is revealed, so that levels stay coupled."""
-    return session.stream(purpose, "chain", step, unit.chain_digest, level.text, codes.digest)
 
 
 def _require_synthetic(session: Session, channel: Channel, codes: PrivateCodes) -> None:

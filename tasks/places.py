@@ -17,6 +17,8 @@ from trasgo_lib.storage import local_root
 
 KEY_VARIABLE = "TRASGO_WRAPPING_KEY"
 KEY_FILE_VARIABLE = "TRASGO_KEY_FILE"
+SIGNING_KEY_FILE_VARIABLE = "TRASGO_SIGNING_KEY_FILE"
+SIGNING_KEY_FILE = "signing.key"
 
 
 def ledger_place(plan: ReleasePlan) -> LedgerAddress:
@@ -107,10 +109,41 @@ def wrapping_key(plan: ReleasePlan, home: Path, environ: Callable[[str], str | N
         return load_wrapping_key(None, environ(keys.env))
     if keys is not None and keys.file is not None:
         return load_wrapping_key((plan.config_path.parent / keys.file).resolve(), None)
+    return default_wrapping_key(home, environ)
+
+
+def default_wrapping_key(home: Path, environ: Callable[[str], str | None] = os.environ.get) -> WrappingKey:
+    """The wrapping key where no release file says: from the environment, else ``wrapping.key`` in the state folder.
+
+    Raises:
+        ConfigError: there is none, or it is not usable.
+    """
     text, file = environ(KEY_VARIABLE), environ(KEY_FILE_VARIABLE)
     if text is not None or file is not None:
         return load_wrapping_key(None if file is None else Path(file), text)
     return load_wrapping_key(home / "wrapping.key", None)
+
+
+def signing_key_file(
+    home: Path, plan: ReleasePlan | None = None, environ: Callable[[str], str | None] = os.environ.get
+) -> Path:
+    """Where the signing keys are: as ``TRASGO_SIGNING_KEY_FILE`` says, else beside the wrapping key's file.
+
+    Args:
+        home: the state folder, which is the place when the wrapping key comes from a variable.
+        plan: a compiled plan, whose release file may name the wrapping key's file.
+        environ: looks up an environment variable.
+    """
+    named = environ(SIGNING_KEY_FILE_VARIABLE)
+    if named is not None:
+        return Path(named).absolute()
+    keys = None if plan is None else plan.config.keys
+    if plan is not None and keys is not None:
+        beside = home if keys.file is None else (plan.config_path.parent / keys.file).resolve().parent
+    else:
+        file = environ(KEY_FILE_VARIABLE)
+        beside = home if file is None else Path(file).absolute().parent
+    return beside / SIGNING_KEY_FILE
 
 
 def work_folder(plan: ReleasePlan, home: Path) -> Path:

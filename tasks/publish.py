@@ -4,12 +4,7 @@ from __future__ import annotations
 
 import json
 import logging
-import platform
-import subprocess
-from collections.abc import Sequence
 from dataclasses import dataclass, field
-from importlib import metadata
-from pathlib import Path
 from typing import Any
 
 from prefect import task
@@ -17,8 +12,10 @@ from prefect import task
 import trasgo_lib
 from tasks.check import Checked
 from tasks.ingest import ROWS_PER_BATCH
+from tasks.made_with import STATED_PACKAGES, made_with, source_revision
 from tasks.policies import IDEMPOTENT_IO, PURE, at_boundary
 from tasks.session import RunRef, Session, open_session
+from tasks.signing import own_entries, previous_evidence, signing_of
 from tasks.workspace import ESTIMATES, INPUT_REPORT, LOSSES, Workspace
 from trasgo_lib.budget import Cost
 from trasgo_lib.checks import CheckReport
@@ -37,8 +34,6 @@ from trasgo_lib.release import (
 from trasgo_lib.reporting import ReleaseFacts, RestrictedFacts, RoundFacts, unit_outcomes
 
 _LOGGER = logging.getLogger("trasgo")
-
-_STATED_PACKAGES = ("numpy", "pyarrow", "cryptography", "prefect", "great-expectations", "pandas", "scipy")
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,7 +83,13 @@ def mark_checked(ref: RunRef, course: Course, checked: Checked) -> None:
     # keyed: should this version never be published, its draws stay private
     digest = KeyedDigest(session.digest_key())
     digest.update("".join(file.sha256 for file in checked.files).encode())
-    session.advance("checked", f"{len(checked.report.results)} output checks passed", data=digest.hexdigest())
+    reason = f"{len(checked.report.results)} output checks passed"
+    session.advance("checked", reason, data=digest.hexdigest(), **_codes(checked), **previous_evidence(session))
+
+
+def _codes(checked: Checked) -> dict[str, str]:
+    """Keyed digests of the released codes, by unit: what an audit holds its redraw against."""
+    return {f"codes of {unit}": digest for unit, digest in checked.codes}
 
 
 @task(name="publish", **IDEMPOTENT_IO)
@@ -107,7 +108,8 @@ def publish(ref: RunRef, rows: int, course: Course, checked: Checked) -> None:
         facts = _facts(session, rows, course, checked)
         facts.require_ledger(session.spent())
         columns = [name for column in plan.columns for name in column.released]
-        staged = stage_package(facts, checked.files, columns, session.work / "staged")
+        signing = signing_of(session)
+        staged = stage_package(facts, checked.files, columns, session.work / "staged", signing)
         _put_evidence(session, course, checked.report, State.PUBLISHED)
         publish_package(staged, session.public, prefix)
     else:
@@ -137,7 +139,7 @@ def _require_these_data(session: Session, prefix: str, checked: Checked) -> None
 
 def _facts(session: Session, rows: int, course: Course, checked: Checked) -> ReleaseFacts:
     plan = session.plan
-    made_with = session.event_of(State.DRAWN).evidence
+    drawn = session.event_of(State.DRAWN).evidence
     return ReleaseFacts(
         plan=plan,
         rows=rows,
@@ -145,25 +147,14 @@ def _facts(session: Session, rows: int, course: Course, checked: Checked) -> Rel
         account_to_date=_account_to_date(session),
         checks=checked.report,
         created=session.event_of(State.CHECKED).at,
-        library_version=made_with["library_version"],
-        commit=made_with["commit"],
+        library_version=drawn["library_version"],
+        commit=drawn["commit"],
     )
 
 
 def _account_to_date(session: Session) -> Cost:
     """The account up to this version's last charge: later charges of other versions must not change its files."""
-    plan = session.plan
-    entries = session.records.entries(plan.account)
-    return max(_own(session, entries), key=lambda entry: entry.seq).spent
-
-
-def _own(session: Session, entries: Sequence[Entry]) -> list[Entry]:
-    name = (session.plan.dataset, session.plan.version)
-    return [
-        entry
-        for entry in entries
-        if entry.reservation is not None and (entry.reservation.dataset, entry.reservation.version) == name
-    ]
+    return own_entries(session)[-1].spent
 
 
 def _put_evidence(session: Session, course: Course, report: CheckReport, state: State) -> None:
@@ -184,7 +175,7 @@ def _put_evidence(session: Session, course: Course, report: CheckReport, state: 
         estimates=workspace.read_json(ESTIMATES) or {},
         shortfalls=tuple((shortfall.unit, shortfall.message) for shortfall in course.stop.shortfalls),
     )
-    ledger = [_ledger_row(entry) for entry in _own(session, session.records.entries(plan.account))]
+    ledger = [_ledger_row(entry) for entry in own_entries(session)]
     evidence = Evidence(facts, report, _provenance(session), ledger)
     prefix = release_prefix(plan.dataset, plan.version)
     publish_package(stage_restricted(evidence, session.work), session.restricted, prefix)
@@ -206,7 +197,7 @@ def _ledger_row(entry: Entry) -> dict[str, Any]:
 
 def _provenance(session: Session) -> dict[str, Any]:
     record = session.begin()
-    made_with = session.event_of(State.DRAWN).evidence
+    drawn = session.event_of(State.DRAWN).evidence
     return {
         "config_sha256": session.ref.config_digest,
         "plan_digest": record.plan_digest,
@@ -214,30 +205,12 @@ def _provenance(session: Session) -> dict[str, Any]:
         "root_commitment": record.commitment,
         "begun": session.event_of(State.PLANNED).at,
         "actor": session.event_of(State.PLANNED).actor,
-        **{name: made_with[name] for name in ("library_version", "commit", "python", "machine")},
-        "packages": {name: made_with[name] for name in _STATED_PACKAGES},
+        **{name: drawn[name] for name in ("library_version", "commit", "python", "machine")},
+        "packages": {name: drawn[name] for name in STATED_PACKAGES},
         "rows_per_batch": ROWS_PER_BATCH,
     }
 
 
 def _made_with() -> dict[str, str]:
     """What drew a version; recorded once, so that a run finished by another build still writes the same bytes."""
-    return {
-        "library_version": trasgo_lib.__version__,
-        "commit": source_revision(),
-        "python": platform.python_version(),
-        "machine": platform.machine(),
-        **{name: metadata.version(name) for name in _STATED_PACKAGES},
-    }
-
-
-def source_revision() -> str:
-    """The commit this code was run from, ``-dirty`` when files differ from it, or ``unknown`` outside a checkout."""
-    folder = Path(trasgo_lib.__file__).resolve().parent.parent
-    command = ["git", "-C", str(folder), "describe", "--always", "--abbrev=40", "--dirty", "--exclude=*"]
-    if not (folder / ".git").exists():
-        return "unknown"
-    try:
-        return subprocess.run(command, capture_output=True, text=True, check=True, timeout=30).stdout.strip()
-    except (OSError, subprocess.SubprocessError):
-        return "unknown"
+    return made_with(trasgo_lib.__version__, source_revision())

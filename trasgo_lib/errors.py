@@ -69,6 +69,8 @@ class Reason(StrEnum):
     EXTRA_FILE = "extra_file"
     SCHEMA_VIOLATION = "schema_violation"
     CLAIM_NOT_CERTIFIED = "claim_not_certified"
+    SIGNATURE_WRONG = "signature_wrong"
+    REDRAW_DIFFERS = "redraw_differs"
     # machinery
     KEY_UNUSABLE = "key_unusable"
     STORE_UNREACHABLE = "store_unreachable"

@@ -5,7 +5,7 @@ from __future__ import annotations
 import typer
 
 import trasgo_lib
-from flows.cli import forecast, key, ledger, plan, prior, run, verify
+from flows.cli import audit, forecast, key, ledger, plan, prior, run, verify
 
 app = typer.Typer(
     name="trasgo",
@@ -20,6 +20,7 @@ app.command("prior")(prior.prior)
 app.command("run")(run.run)
 app.command("resume")(run.resume)
 app.command("verify")(verify.verify)
+app.command("audit")(audit.audit)
 app.add_typer(ledger.app, name="ledger")
 app.add_typer(key.app, name="key")
 

@@ -1,36 +1,110 @@
-"""``trasgo key``: the wrapping key under which roots and digest keys are stored."""
+"""``trasgo key``: the wrapping key under which roots and digest keys are stored, and the key that signs releases."""
 
 from __future__ import annotations
 
 import os
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import typer
 
-from flows.cli.console import guarded, home, out
+from flows.cli.console import err, guarded, home, out, say_json
 
-app = typer.Typer(help="Wrapping keys.", no_args_is_help=True)
+if TYPE_CHECKING:
+    from trasgo_lib.keys import SigningKeys, WrappingKey
+
+app = typer.Typer(help="Wrapping keys and signing keys.", no_args_is_help=True)
 
 _FILE = typer.Option(None, "--file", help="Where the key goes; default: wrapping.key in the state folder.")
-_IF_ABSENT = typer.Option(False, "--if-absent", help="Do nothing when the file exists.")
+_IF_ABSENT = typer.Option(False, "--if-absent", help="Make only what does not exist yet.")
+_ALL = typer.Option(False, "--all", help="Earlier keys, too: what verifies every release ever signed here.")
+_JSON = typer.Option(False, "--json", help="One JSON object on standard output.")
 
 
 @app.callback()
 def _noun() -> None:
-    """Wrapping keys: whoever holds one and the ledger holds the raw data."""
+    """Wrapping keys: whoever holds one and the ledger holds the raw data. Signing keys: who published."""
 
 
 @app.command("init")
 def init(file: Path | None = _FILE, if_absent: bool = _IF_ABSENT) -> None:
-    """Make a new wrapping key, readable by you alone."""
+    """Make a new wrapping key, readable by you alone, and a signing key wrapped under it."""
     with guarded():
-        from trasgo_lib.keys import WrappingKey
+        from tasks.places import KEY_VARIABLE, SIGNING_KEY_FILE, SIGNING_KEY_FILE_VARIABLE, signing_key_file
+        from trasgo_lib.keys import load_wrapping_key
 
-        path = (file or home() / "wrapping.key").absolute()
-        if if_absent and path.exists():
-            WrappingKey.from_file(path)
-            out.print(f"Key: {path} (kept)", markup=False)
+        in_variable = os.environ.get(KEY_VARIABLE) if file is None else None
+        if in_variable is not None:
+            _init_signing(load_wrapping_key(None, in_variable), signing_key_file(home()))
             return
+        path = (file or home() / "wrapping.key").absolute()
+        key = _init_wrapping(path, if_absent=if_absent)
+        named = os.environ.get(SIGNING_KEY_FILE_VARIABLE)
+        _init_signing(key, path.with_name(SIGNING_KEY_FILE) if named is None else Path(named).absolute())
+
+
+def _init_wrapping(path: Path, *, if_absent: bool) -> WrappingKey:
+    from trasgo_lib.keys import WrappingKey
+
+    if if_absent and path.exists():
+        key = WrappingKey.from_file(path)
+        out.print(f"Key: {path} (kept)", markup=False)
+        return key
+    path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+    key = WrappingKey.generate(os.urandom)
+    key.write_file(path)
+    out.print(f"Key: {path} (new). Keep a copy: without it no version can be resumed.", markup=False)
+    return key
+
+
+def _init_signing(key: WrappingKey, path: Path) -> None:
+    """A signing key that exists is never replaced: it is what readers know the office by."""
+    from trasgo_lib.errors import ConflictError
+    from trasgo_lib.keys import SigningKeys
+
+    if not path.exists():
         path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-        WrappingKey.generate(os.urandom).write_file(path)
-        out.print(f"Key: {path} (new). Keep a copy: without it no version can be resumed.", markup=False)
+        keys = SigningKeys.generate(key, os.urandom)
+        keys.write_file(path)
+        out.print(f"Signing key: {path} (new), id {keys.public[-1].key_id}", markup=False)
+        return
+    keys = SigningKeys.from_file(path)
+    try:
+        keys.key(key)
+    except ConflictError:
+        err.print(f"Signing key: {path} is wrapped under another wrapping key; it signs with that one only.")
+        return
+    out.print(f"Signing key: {path} (kept), id {keys.public[-1].key_id}", markup=False)
+
+
+@app.command("public")
+def public(every: bool = _ALL, as_json: bool = _JSON) -> None:
+    """Print the public half of the signing key in PEM; hand it to readers by another road than the releases."""
+    with guarded(as_json):
+        keys = _stored().public
+        chosen = keys if every else keys[-1:]
+        if as_json:
+            rows = [{"key_id": key.key_id, "public": key.to_pem().decode("ascii")} for key in chosen]
+            say_json({"signs_now": keys[-1].key_id, "keys": rows})
+            return
+        for key in chosen:
+            out.print(key.to_pem().decode("ascii").rstrip("\n"), markup=False)
+            err.print(f"key id {key.key_id}" + ("" if key == keys[-1] else " (an earlier key)"), markup=False)
+
+
+@app.command("renew-signing")
+def renew_signing() -> None:
+    """Make a new signing key; earlier ones stay, to verify what they signed and to finish what was begun."""
+    with guarded():
+        from tasks.places import default_wrapping_key, signing_key_file
+
+        keys = _stored().renewed(default_wrapping_key(home()), os.urandom)
+        keys.write_file(signing_key_file(home()), replace=True)
+        out.print(f"Signing key: new, id {keys.public[-1].key_id}. Publish it: trasgo key public --all", markup=False)
+
+
+def _stored() -> SigningKeys:
+    from tasks.places import signing_key_file
+    from trasgo_lib.keys import SigningKeys
+
+    return SigningKeys.from_file(signing_key_file(home()))

@@ -51,6 +51,7 @@ def _run(config: Path, as_json: bool, quiet: bool, *, may_start: bool) -> None:
 def _run_session(ref: RunRef, as_json: bool, quiet: bool, *, may_start: bool) -> None:
     from flows.outcome import finished, outcome_of
     from tasks.session import open_session
+    from tasks.signing import require_signing_key
     from trasgo_lib.records import State
 
     session = open_session(ref)
@@ -61,6 +62,7 @@ def _run_session(ref: RunRef, as_json: bool, quiet: bool, *, may_start: bool) ->
     is_over = finished(session) is not None
     if not is_over:
         session.require_stores()
+        require_signing_key(session)
         with progress(quiet or as_json):
             _execute(ref, session)
     outcome = outcome_of(session, already=is_over)

@@ -1,22 +1,38 @@
-"""``trasgo verify``: check a published release, offline, from its public files alone."""
+"""``trasgo verify``: check a published release, offline, from its public files and the publisher's public key."""
 
 from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import TYPE_CHECKING
 
 import typer
 
 from flows.cli.console import guarded, out, say_json
-from trasgo_lib.errors import VerificationError
+from trasgo_lib.errors import ConfigError, Reason, VerificationError
 
+if TYPE_CHECKING:
+    from trasgo_lib.keys import PublicKey
+
+PUBLIC_KEY_VARIABLE = "TRASGO_SIGNING_PUBLIC_KEY"
+"""Names the file of the publisher's public keys, for readers who verify often."""
+
+_KEY_FILE_LIMIT_BYTES = 1 << 20
 _PLACE = typer.Argument(help="Folder or URI of one published version (the one that holds manifest.json).")
+_KEY = typer.Option(
+    None,
+    "--key",
+    help=f"PEM file with the publisher's public keys; default: the file that {PUBLIC_KEY_VARIABLE} names.",
+)
 _JSON = typer.Option(False, "--json", help="One JSON object on standard output.")
 
 
-def verify(place: str = _PLACE, as_json: bool = _JSON) -> None:
-    """Check hashes, completeness, schemas, certificates and the sums of the statement."""
+def verify(place: str = _PLACE, key: Path | None = _KEY, as_json: bool = _JSON) -> None:
+    """Check hashes, signature, completeness, schemas, certificates and the sums of the statement."""
     with guarded(as_json):
         from trasgo_lib.release import verify_release
 
-        report = verify_release(place)
+        report = verify_release(place, keys=_keys(key))
         if as_json:
             say_json(report.to_json())
         else:
@@ -24,5 +40,24 @@ def verify(place: str = _PLACE, as_json: bool = _JSON) -> None:
                 out.print(f"FAILED {result.name}: {result.subject}: required {result.required}; came {result.came}")
             verdict = "verified" if report.passed else f"NOT verified, {len(report.failures)} checks failed"
             out.print(f"{verdict}: {len(report.results)} checks of {report.location}", markup=False)
+            out.print(report.signature.in_words, markup=False)
         if not report.passed:
             raise typer.Exit(VerificationError.exit_code)
+
+
+def _keys(file: Path | None) -> tuple[PublicKey, ...]:
+    from trasgo_lib.keys import read_public_keys
+
+    named = os.environ.get(PUBLIC_KEY_VARIABLE)
+    path = file if file is not None or not named else Path(named)
+    if path is None:
+        return ()
+    where = f"public key file {path}"
+    try:
+        with path.open("rb") as stream:
+            text = stream.read(_KEY_FILE_LIMIT_BYTES)
+    except OSError as error:
+        came = error.strerror or "an error"
+        fix = "Name the file that holds the publisher's public key."
+        raise ConfigError.of(Reason.KEY_UNUSABLE, where, required="a readable file", came=came, fix=fix) from None
+    return read_public_keys(text, where=where)

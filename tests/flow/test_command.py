@@ -36,7 +36,19 @@ def test_verify_loads_no_orchestrator_and_no_checker(published: Office) -> None:
 
 
 @pytest.mark.parametrize(
-    "noun", [(), ("plan",), ("run",), ("resume",), ("verify",), ("ledger", "open"), ("key", "init")]
+    "noun",
+    [
+        (),
+        ("plan",),
+        ("run",),
+        ("resume",),
+        ("verify",),
+        ("audit",),
+        ("ledger", "open"),
+        ("key", "init"),
+        ("key", "public"),
+        ("key", "renew-signing"),
+    ],
 )
 def test_every_verb_has_help(office: Office, noun: tuple[str, ...]) -> None:
     answer = office.trasgo(*noun, "--help")

@@ -184,3 +184,11 @@ def test_estimated_correlation_losses_of_a_group_stand_beside_the_truth(correlat
     report = (correlated.restricted / "report.md").read_text(encoding="utf-8")
     row = r"\| {} \| correlation.{{0,2}}loss \| [\d.]+ \| [\d.]+ to [\d.]+ \| [\d.]+ \|"
     assert all(re.search(row.format(name), report) for name in GROUP)
+
+
+def test_an_audit_redraws_a_group_and_its_chain(grouped: Office) -> None:
+    answer = grouped.trasgo("audit", str(grouped.config), "--json")
+    assert answer.exit_code == 0, answer.text
+    assert answer.json["redrawn"] and answer.json["bytes_compared"]
+    redrawn = {result["subject"] for result in answer.json["results"] if result["name"] == "redrawn codes"}
+    assert "person" in redrawn

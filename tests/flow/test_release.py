@@ -32,7 +32,10 @@ def test_a_release_is_complete_and_verifies(published: Office) -> None:
         "channel.json",
         "statement.json",
         "report.md",
+        "signing-key.pem",
+        "ro-crate-metadata.json",
         "SHA256SUMS",
+        "manifest.dsse.json",
         "manifest.json",
     }
     answer = published.trasgo("verify", str(published.public), "--json")

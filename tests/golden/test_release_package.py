@@ -23,10 +23,14 @@ from trasgo_lib.budget import Cost
 from trasgo_lib.checks import check_batches, expected_table
 from trasgo_lib.config import load_config
 from trasgo_lib.data import PrivateCodes, PublicValues, ReleasedCodes, ReleasedTable, write_batch, write_values
+from trasgo_lib.keys import SigningKey
 from trasgo_lib.mechanisms import draw_codes
 from trasgo_lib.noise import Keystream
 from trasgo_lib.plan import ReleasePlan, compile_plan
 from trasgo_lib.release import (
+    Anchors,
+    PublishedBefore,
+    Signing,
     StagedFile,
     compare_staged,
     public_types,
@@ -39,11 +43,23 @@ from trasgo_lib.release.manifest import staged_file
 from trasgo_lib.reporting import ReleaseFacts, UnitOutcome
 
 GOLDEN = Path(__file__).with_name("release")
+UNSIGNED = Path(__file__).with_name("release_unsigned")
+"""The package as it was written before releases were signed; never written anew."""
 RELEASE_FILE = Path(__file__).with_name("release.yaml")
 ROOT, DIGEST_KEY = bytes(range(32)), bytes(range(32, 64))
 ROWS = 200
 DATA = ("data/golden.parquet", "data/golden.csv")
-TEXTS = ("channel.json", "statement.json", "report.md", "SHA256SUMS", "manifest.json")
+TEXTS = (
+    "channel.json",
+    "statement.json",
+    "report.md",
+    "signing-key.pem",
+    "ro-crate-metadata.json",
+    "SHA256SUMS",
+    "manifest.dsse.json",
+    "manifest.json",
+)
+SIGNING_KEY = SigningKey(bytes(range(64, 96)))
 
 
 def _released(plan: ReleasePlan, work: Path) -> ReleasedTable:
@@ -80,7 +96,9 @@ def stage(work: Path, stored: Path | None = None) -> dict[str, Path]:
     described: tuple[StagedFile, ...] = data
     if stored is not None:
         described = tuple(staged_file(key, stored / key) for key in DATA)
-    package = stage_package(facts, described, [column.name for column in expected.columns], work)
+    anchors = Anchors(plan.digest, plan.account, 9, "ab" * 32, PublishedBefore("0", "cd" * 32))
+    columns = [column.name for column in expected.columns]
+    package = stage_package(facts, described, columns, work, Signing(SIGNING_KEY, anchors))
     return {file.key: file.path for file in package.files}
 
 
@@ -92,7 +110,8 @@ def fresh(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
 
 
 def test_the_stored_package_verifies() -> None:
-    report = verify_release(GOLDEN)
+    report = verify_release(GOLDEN, keys=[SIGNING_KEY.public])
+    assert report.signature.signer_checked
     assert report.passed, [result for result in report.results if not result.passed]
     assert len(report.results) > 30
     units = json.loads((GOLDEN / "channel.json").read_text(encoding="utf-8"))["units"]
@@ -104,6 +123,23 @@ def test_the_stored_package_verifies() -> None:
         "kary_randomized_response",
         "planar_laplace",
     }
+
+
+def test_a_package_from_before_signatures_still_verifies_as_unsigned() -> None:
+    report = verify_release(UNSIGNED)
+    assert report.passed, report.failures
+    assert report.signature.key_id is None and "not signed" in report.signature.in_words
+    assert not verify_release(UNSIGNED, keys=[SIGNING_KEY.public]).passed
+
+
+@pytest.mark.parametrize("key", ["channel.json", "statement.json", "data/golden.csv", "manifest.json"])
+def test_a_changed_byte_of_the_older_package_is_found(key: str, tmp_path: Path) -> None:
+    """Negative control."""
+    shutil.copytree(UNSIGNED, tmp_path / "copy")
+    content = bytearray((tmp_path / "copy" / key).read_bytes())
+    content[content.rindex(b"1")] ^= 1
+    (tmp_path / "copy" / key).write_bytes(bytes(content))
+    assert not verify_release(tmp_path / "copy").passed
 
 
 @pytest.mark.parametrize("key", TEXTS)

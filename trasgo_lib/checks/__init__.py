@@ -4,7 +4,7 @@ The only importer of great_expectations, and only inside functions: importing th
 """
 
 from trasgo_lib.checks.batches import check_batches
-from trasgo_lib.checks.equality import csv_equals_parquet, read_csv_batches
+from trasgo_lib.checks.equality import csv_equals_parquet, parquet_equals_parquet, read_csv_batches
 from trasgo_lib.checks.expected import (
     ExpectedColumn,
     ExpectedTable,
@@ -34,6 +34,7 @@ __all__ = [
     "expected_unit",
     "grid_of",
     "judge_probe",
+    "parquet_equals_parquet",
     "probe_rows",
     "published_labels",
     "published_parts",

@@ -271,6 +271,9 @@ class Publish(Model):
         description="file formats of the data; parquet is always among them",
         examples=[["parquet", "csv"]],
     )
+    sign: Literal["required", "none"] = Field(
+        default="required", description="required: signed with the office's key, or not published", examples=["none"]
+    )
 
     @field_validator("formats", mode="after")
     @classmethod

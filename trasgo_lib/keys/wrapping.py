@@ -213,6 +213,11 @@ def digest_key_context(account: str) -> bytes:
     return _context("digest", account)
 
 
+def signing_key_context(key_id: str) -> bytes:
+    """Associated data of a wrapped signing key."""
+    return _context("signing", key_id)
+
+
 def _context(*parts: str) -> bytes:
     # Length-prefixed: ("a", "bc") and ("ab", "c") must not share a context.
     encoded = (part.encode("utf-8") for part in parts)

@@ -1,9 +1,12 @@
 """Release packages: writers of the public and restricted files, and the verification of what was published."""
 
+from trasgo_lib.release.audit import WRITER, AuditReport, Drift, compare_codes, compare_files, drift_between
 from trasgo_lib.release.channel_file import channel_document
+from trasgo_lib.release.crate import CRATE, crate_document
 from trasgo_lib.release.data_files import read_parquet_batches, write_csv, write_parquet
 from trasgo_lib.release.decoding import public_types, released_batches, released_schema, require_released
-from trasgo_lib.release.manifest import MANIFEST, SUMS, StagedFile, manifest_document
+from trasgo_lib.release.envelope import Anchors, Envelope, PublishedBefore, Signing, read_envelope
+from trasgo_lib.release.manifest import ENVELOPE, MANIFEST, SIGNING_KEY, SUMS, StagedFile, manifest_document
 from trasgo_lib.release.package import (
     CHANNEL,
     REPORT,
@@ -17,25 +20,41 @@ from trasgo_lib.release.package import (
 )
 from trasgo_lib.release.restricted import Evidence, restricted_documents, stage_restricted
 from trasgo_lib.release.statement import statement_document
-from trasgo_lib.release.verification import VerificationReport, VerificationResult
+from trasgo_lib.release.verification import SignatureState, VerificationReport, VerificationResult
 from trasgo_lib.release.verify import verify_release
 
 __all__ = [
     "CHANNEL",
+    "CRATE",
+    "ENVELOPE",
     "MANIFEST",
     "REPORT",
+    "SIGNING_KEY",
     "STATEMENT",
     "SUMS",
+    "WRITER",
+    "Anchors",
+    "AuditReport",
+    "Drift",
+    "Envelope",
     "Evidence",
+    "PublishedBefore",
+    "SignatureState",
+    "Signing",
     "StagedFile",
     "StagedPackage",
     "VerificationReport",
     "VerificationResult",
     "channel_document",
+    "compare_codes",
+    "compare_files",
     "compare_staged",
+    "crate_document",
+    "drift_between",
     "manifest_document",
     "public_types",
     "publish_package",
+    "read_envelope",
     "read_parquet_batches",
     "release_prefix",
     "released_batches",

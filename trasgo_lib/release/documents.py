@@ -14,7 +14,11 @@ from trasgo_lib.errors import Reason, VerificationError
 
 _LARGEST_PATH_SHOWN = 8
 
-SCHEMAS = ("channel", "statement", "manifest", "input_report", "losses", "checks", "provenance", "ledger")
+_OWN = ("channel", "statement", "manifest", "input_report", "losses", "checks", "provenance", "ledger")
+FOREIGN = ("crate", "envelope", "signed_statement")
+"""Formats that others define: RO-Crate, DSSE, in-toto; their versions stand where those say."""
+
+SCHEMAS = (*_OWN, *FOREIGN)
 """Names of the stored formats; each has ``schemas/<name>.schema.json``."""
 
 

@@ -1,4 +1,4 @@
-"""``manifest.json`` and ``SHA256SUMS``: the list of every file of a release, written last."""
+"""``manifest.json`` and ``SHA256SUMS``: the lists of every file of a release; the manifest is put last."""
 
 from __future__ import annotations
 
@@ -12,6 +12,8 @@ from trasgo_lib.reporting import ReleaseFacts
 
 MANIFEST = "manifest.json"
 SUMS = "SHA256SUMS"
+ENVELOPE = "manifest.dsse.json"
+SIGNING_KEY = "signing-key.pem"
 
 _CHUNK_BYTES = 1 << 20
 
@@ -67,24 +69,33 @@ def read_sums(text: str) -> dict[str, str]:
     return found
 
 
-def manifest_document(facts: ReleaseFacts, files: Iterable[StagedFile], columns: Sequence[str]) -> dict[str, Any]:
+def manifest_document(
+    facts: ReleaseFacts,
+    files: Iterable[StagedFile],
+    columns: Sequence[str],
+    key_id: str | None = None,
+    supersedes: str | None = None,
+) -> dict[str, Any]:
     """The manifest's content, format 1.
 
     Args:
         facts: what the run states about itself.
-        files: every other file of the release.
+        files: every other file of the release but the signed envelope, which names the manifest's digest.
         columns: published column names, in order.
+        key_id: whose signature the release carries, or None when it is not signed.
+        supersedes: the version that this one corrects, or None.
     """
     return {
         "format": 1,
         "dataset": facts.plan.dataset,
         "version": facts.plan.version,
-        "supersedes": None,
+        "supersedes": supersedes,
         "created": facts.created,
         "rows": facts.rows,
         "columns": list(columns),
         "library_version": facts.library_version,
         "commit": facts.commit,
+        "signature": None if key_id is None else {"path": ENVELOPE, "key_id": key_id},
         "files": [
             {"path": file.key, "sha256": file.sha256, "bytes": file.bytes}
             for file in sorted(files, key=lambda file: file.key)

@@ -12,9 +12,20 @@ from trasgo_lib.data import ReleasedTable
 from trasgo_lib.errors import CheckFailedError, Reason
 from trasgo_lib.release import documents
 from trasgo_lib.release.channel_file import channel_document
+from trasgo_lib.release.crate import CRATE, crate_document
 from trasgo_lib.release.data_files import create_staged, write_csv, write_parquet
 from trasgo_lib.release.decoding import require_released
-from trasgo_lib.release.manifest import MANIFEST, SUMS, StagedFile, manifest_document, staged_file, sums_text
+from trasgo_lib.release.envelope import Signing, envelope_bytes, signed_statement
+from trasgo_lib.release.manifest import (
+    ENVELOPE,
+    MANIFEST,
+    SIGNING_KEY,
+    SUMS,
+    StagedFile,
+    manifest_document,
+    staged_file,
+    sums_text,
+)
 from trasgo_lib.release.statement import statement_document
 from trasgo_lib.reporting import ReleaseFacts, render_report
 from trasgo_lib.storage import ObjectStore
@@ -94,18 +105,23 @@ def compare_staged(data: Iterable[StagedFile]) -> tuple[CheckResult, ...]:
 
 
 def stage_package(
-    facts: ReleaseFacts, data: tuple[StagedFile, ...], columns: Iterable[str], work: Path
+    facts: ReleaseFacts,
+    data: tuple[StagedFile, ...],
+    columns: Iterable[str],
+    work: Path,
+    signing: Signing | None = None,
 ) -> StagedPackage:
-    """Write every other public file and list all of them.
+    """Write every other public file, list all of them, and sign the list.
 
     Args:
         facts: what the run states about itself; its checks must have passed.
         data: the staged data files.
         columns: published column names, in order.
         work: restricted work folder.
+        signing: what the package is signed with; None leaves it unsigned, and its manifest says so.
 
     Returns:
-        The whole package, the manifest last.
+        The whole package: the signed envelope next to last, the manifest last.
 
     Raises:
         CheckFailedError: when an output check failed, or a data file changed since it was staged.
@@ -113,15 +129,32 @@ def stage_package(
     facts.checks.require()
     for file in data:
         _require_unchanged(file)
-    written = [
+    described = [
         *data,
         _write(CHANNEL, documents.dump(channel_document(facts), "channel"), work),
         _write(STATEMENT, documents.dump(statement_document(facts), "statement"), work),
         _write(REPORT, render_report(facts).encode(), work),
     ]
+    if signing is not None:
+        described.append(_write(SIGNING_KEY, signing.key.public.to_pem(), work))
+    crate = crate_document(facts, described, is_signed=signing is not None)
+    written = [*described, _write(CRATE, documents.dump(crate, "crate"), work)]
     written.append(_write(SUMS, sums_text(written).encode(), work))
-    manifest = documents.dump(manifest_document(facts, written, list(columns)), "manifest")
-    return StagedPackage((*written, _write(MANIFEST, manifest, work)))
+    if signing is None:
+        manifest = manifest_document(facts, written, list(columns))
+        return StagedPackage((*written, _write(MANIFEST, documents.dump(manifest, "manifest"), work)))
+    return StagedPackage((*written, *_sign(facts, written, list(columns), work, signing)))
+
+
+def _sign(
+    facts: ReleaseFacts, written: list[StagedFile], columns: list[str], work: Path, signing: Signing
+) -> tuple[StagedFile, StagedFile]:
+    """Envelope and manifest. The envelope names the manifest's digest, and so it is put before it."""
+    key_id = signing.key.public.key_id
+    manifest = manifest_document(facts, written, columns, key_id, signing.anchors.supersedes)
+    listing = _write(MANIFEST, documents.dump(manifest, "manifest"), work)
+    statement = signed_statement(manifest, [*written, listing], signing.anchors, key_id)
+    return _write(ENVELOPE, envelope_bytes(statement, signing.key), work), listing
 
 
 def publish_package(staged: StagedPackage, store: ObjectStore, prefix: str) -> tuple[str, ...]:

@@ -40,16 +40,45 @@ class VerificationResult:
 
 
 @dataclass(frozen=True, slots=True)
+class SignatureState:
+    """What is known of who signed a release.
+
+    Args:
+        key_id: whose signature the manifest says the release carries; None when it is not signed.
+        signer_checked: whether it was held against a key that the reader brought. A key inside the package proves
+            nothing by itself: whoever replaces the files can replace it, too.
+    """
+
+    key_id: str | None = None
+    signer_checked: bool = False
+
+    @property
+    def in_words(self) -> str:
+        """One sentence for people."""
+        if self.key_id is None:
+            return "The release is not signed: nothing here tells who published it."
+        if self.signer_checked:
+            return f"Signed by the given key {self.key_id}."
+        return f"Who signed was not checked: no public key was given. The signature names the key {self.key_id}."
+
+    def to_json(self) -> dict[str, object]:
+        """The state as strict JSON."""
+        return {"signed": self.key_id is not None, "key_id": self.key_id, "signer_checked": self.signer_checked}
+
+
+@dataclass(frozen=True, slots=True)
 class VerificationReport:
     """All results of one verification, in the order in which checks were made.
 
     Args:
         location: what was verified, as the caller named it.
         results: one entry a check.
+        signature: what is known of who signed.
     """
 
     location: str
     results: tuple[VerificationResult, ...]
+    signature: SignatureState = SignatureState()
 
     @property
     def passed(self) -> bool:
@@ -67,6 +96,7 @@ class VerificationReport:
             "format": 1,
             "location": self.location,
             "passed": self.passed,
+            "signature": self.signature.to_json(),
             "results": [result.to_json() for result in self.results],
         }
 

@@ -1,30 +1,43 @@
-"""Verification of a published release, offline and without a key: files, formats, channels, claims, data."""
+"""Verification of a published release, offline, from its public files: files, signature, channels, claims, data."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
 from trasgo_lib.errors import Reason, TrasgoError, VerificationError
+from trasgo_lib.keys import PublicKey
 from trasgo_lib.release import documents
 from trasgo_lib.release.manifest import MANIFEST
 from trasgo_lib.release.package import CHANNEL, STATEMENT
 from trasgo_lib.release.stored import is_out_of_reach
-from trasgo_lib.release.verification import VerificationReport, VerificationResult, failed, judge, passed
+from trasgo_lib.release.verification import (
+    SignatureState,
+    VerificationReport,
+    VerificationResult,
+    failed,
+    judge,
+    passed,
+)
 from trasgo_lib.release.verify_claims import suffix_of, verify_channels, verify_statement
 from trasgo_lib.release.verify_data import verify_data
 from trasgo_lib.release.verify_files import verify_files
+from trasgo_lib.release.verify_signature import signature_state, verify_crate, verify_signature
 from trasgo_lib.release.verify_stated import verify_stated
 from trasgo_lib.storage import ObjectStore, open_store
 
 
-def verify_release(location: str | Path | ObjectStore, prefix: str = "") -> VerificationReport:
+def verify_release(
+    location: str | Path | ObjectStore, prefix: str = "", keys: Sequence[PublicKey] = ()
+) -> VerificationReport:
     """Check a release from its public files alone.
 
     Args:
         location: folder or URI of the release, or of a root that holds it, or an open store.
         prefix: where the release stands below that location; empty when the location is the release.
+        keys: public keys of which one must have signed it. Without any, the signature is held against the key in the
+            package, which shows that nothing changed since it was signed, but not who signed.
 
     Returns:
         Every check that was made. Nothing raises because of what the files hold; call ``require`` on the report to turn
@@ -36,23 +49,29 @@ def verify_release(location: str | Path | ObjectStore, prefix: str = "") -> Veri
     """
     store = location if isinstance(location, ObjectStore) else open_store(location, create=False)
     inside = prefix.strip("/")
-    return VerificationReport(store.uri(inside), tuple(_verify(store, inside)))
+    found: dict[str, dict[str, Any]] = {}
+    results = tuple(_verify(store, inside, tuple(keys), found))
+    state = signature_state(found["manifest"], tuple(keys), results) if "manifest" in found else SignatureState()
+    return VerificationReport(store.uri(inside), results, state)
 
 
-def _verify(store: ObjectStore, prefix: str) -> Iterator[VerificationResult]:
+def _verify(
+    store: ObjectStore, prefix: str, keys: tuple[PublicKey, ...], found: dict[str, dict[str, Any]]
+) -> Iterator[VerificationResult]:
     if not store.exists(_key(prefix, MANIFEST)):
         required = "a manifest: a folder without it is not a release"
         yield failed("manifest", MANIFEST, required, "no such file", Reason.MISSING_FILE)
         return
-    found: dict[str, dict[str, Any]] = {}
     for path, schema in ((MANIFEST, "manifest"), (CHANNEL, "channel"), (STATEMENT, "statement")):
         yield _read(store, prefix, path, schema, found)
     if "manifest" not in found:
         return
     yield from verify_files(store, prefix, found["manifest"])
+    yield from verify_signature(store, prefix, found["manifest"], keys)
     if len(found) < len(("manifest", "channel", "statement")):
         return
     manifest, channel_file, statement = found["manifest"], found["channel"], found["statement"]
+    yield from verify_crate(store, prefix, manifest)
     yield from _verify_names(manifest, channel_file, statement)
     yield from verify_channels(channel_file, suffix_of(statement))
     yield from verify_statement(statement, channel_file)

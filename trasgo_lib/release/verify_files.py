@@ -6,7 +6,8 @@ from collections.abc import Iterator
 from typing import Any
 
 from trasgo_lib.errors import Reason, TrasgoError
-from trasgo_lib.release.manifest import MANIFEST, SUMS, read_sums
+from trasgo_lib.release.crate import CRATE
+from trasgo_lib.release.manifest import ENVELOPE, MANIFEST, SIGNING_KEY, SUMS, read_sums
 from trasgo_lib.release.package import CHANNEL, REPORT, STATEMENT, data_key
 from trasgo_lib.release.stored import is_out_of_reach
 from trasgo_lib.release.verification import VerificationResult, failed, judge, passed
@@ -24,9 +25,10 @@ def verify_files(store: ObjectStore, prefix: str, manifest: dict[str, Any]) -> I
     listed = {entry["path"]: entry for entry in manifest["files"]}
     present = {key.removeprefix(f"{prefix}/") if prefix else key for key in store.list(prefix)}
     yield judge("paths listed once", MANIFEST, len(manifest["files"]), len(listed), Reason.SCHEMA_VIOLATION)
-    for path in sorted(present - set(listed) - {MANIFEST}):
+    unlisted = {MANIFEST, ENVELOPE} if manifest.get("signature") else {MANIFEST}
+    for path in sorted(present - set(listed) - unlisted):
         yield failed("no other files", path, "only files that the manifest lists", "one more file", Reason.EXTRA_FILE)
-    for path in _required(manifest["dataset"]):
+    for path in _required(manifest):
         if path not in listed:
             yield failed("complete", path, "a file that every release has", "not in the manifest", Reason.MISSING_FILE)
     for path, entry in sorted(listed.items()):
@@ -35,8 +37,11 @@ def verify_files(store: ObjectStore, prefix: str, manifest: dict[str, Any]) -> I
         yield _verify_sums(store, f"{prefix}/{SUMS}" if prefix else SUMS, listed)
 
 
-def _required(dataset: str) -> tuple[str, ...]:
-    return (data_key(dataset, "parquet"), CHANNEL, STATEMENT, REPORT, SUMS)
+def _required(manifest: dict[str, Any]) -> tuple[str, ...]:
+    """Files that have to be listed; packages from before signatures say nothing of one and have no crate."""
+    always = (data_key(manifest["dataset"], "parquet"), CHANNEL, STATEMENT, REPORT, SUMS)
+    crate = (CRATE,) if "signature" in manifest else ()
+    return (*always, *crate, *((SIGNING_KEY,) if manifest.get("signature") else ()))
 
 
 def _verify_bytes(store: ObjectStore, key: str, entry: dict[str, Any], present: bool) -> VerificationResult:

@@ -21,6 +21,7 @@ from trasgo_lib.analysis.usefulness import Possible
 from trasgo_lib.data import CategoryDomain, DateDomain, NumberDomain, ProductDomain
 from trasgo_lib.errors import InputContractError, Reason, StoreError, VerificationError
 from trasgo_lib.estimation import conditional_means, joint_shares, joint_subset_shares, shares, subset_shares
+from trasgo_lib.keys import SigningKey
 from trasgo_lib.mechanisms import build_channel, kept_share, margin
 from trasgo_lib.noise import Keystream
 from trasgo_lib.storage import open_store
@@ -82,6 +83,13 @@ def test_a_changed_copy_opens_only_without_verification(golden: Path, tmp_path: 
     (copy / "channel.json").write_text("{}")
     with pytest.raises(VerificationError):
         open_release(copy, verify=False)
+
+
+def test_a_release_opens_under_its_publishers_key_and_no_other(golden: Path, tmp_path: Path) -> None:
+    assert open_release(golden, key=golden / "signing-key.pem").rows == 200
+    (tmp_path / "other.pem").write_bytes(SigningKey(bytes(range(32))).public.to_pem())
+    with pytest.raises(VerificationError):
+        open_release(golden, key=tmp_path / "other.pem")
 
 
 def test_rows_are_read_when_they_are_asked_for(golden: Path, tmp_path: Path) -> None:

@@ -99,7 +99,7 @@ def make(folder: Path, text: str = RELEASE_FILE, adjust: Callable[[ReleaseFacts]
     table = released_table(plan, work)
     data = stage_data(table, plan, work)
     expected = expected_table(plan, table.rows, public_types(table))
-    batches = read_parquet_batches(work / "data" / "demo.parquet")
+    batches = read_parquet_batches(work / "data" / f"{plan.dataset}.parquet")
     report = check_batches(expected, batches).with_results(compare_staged(data))
     outcomes = tuple(
         UnitOutcome(

@@ -46,17 +46,25 @@ def edit(path: Path, change: Callable[[Json], object]) -> None:
 def reseal(release: Path) -> None:
     """Correct every digest, as a forger would: what is left to find is then the content."""
     manifest = json.loads((release / "manifest.json").read_text())
-    sums = []
-    for entry in manifest["files"]:
-        content = (release / entry["path"]).read_bytes()
-        if entry["path"] != "SHA256SUMS":
-            entry.update(sha256=hashlib.sha256(content).hexdigest(), bytes=len(content))
-            sums.append(f"{entry['sha256']}  {entry['path']}\n")
-    (release / "SHA256SUMS").write_text("".join(sorted(sums, key=lambda line: line[66:])))
-    content = (release / "SHA256SUMS").read_bytes()
-    own = next(entry for entry in manifest["files"] if entry["path"] == "SHA256SUMS")
-    own.update(sha256=hashlib.sha256(content).hexdigest(), bytes=len(content))
-    (release / "manifest.json").write_text(json.dumps(manifest))
+    by_path = {entry["path"]: entry for entry in manifest["files"]}
+    lists = ("ro-crate-metadata.json", "SHA256SUMS")
+    for path in [path for path in by_path if path not in lists]:
+        _describe(by_path[path], release)
+    crate = json.loads((release / lists[0]).read_text())
+    for entity in crate["@graph"]:
+        if "sha256" in entity and entity["@id"] in by_path:
+            entity["sha256"] = by_path[entity["@id"]]["sha256"]
+    (release / lists[0]).write_text(json.dumps(crate, ensure_ascii=False, indent=2) + "\n")
+    _describe(by_path[lists[0]], release)
+    sums = [f"{entry['sha256']}  {path}\n" for path, entry in sorted(by_path.items()) if path != lists[1]]
+    (release / lists[1]).write_text("".join(sums))
+    _describe(by_path[lists[1]], release)
+    (release / "manifest.json").write_text(json.dumps(manifest, ensure_ascii=False, indent=2) + "\n")
+
+
+def _describe(entry: Json, release: Path) -> None:
+    content = (release / entry["path"]).read_bytes()
+    entry.update(sha256=hashlib.sha256(content).hexdigest(), bytes=len(content))
 
 
 def failures(report: VerificationReport) -> set[tuple[str, str]]:

@@ -1,0 +1,92 @@
+"""Signing: which key signs a version, and what its signed statement says of ledger and earlier versions.
+
+Everything here is taken at a point that lies behind the version (its last charge, its checked state), so that a
+publication that is resumed signs the same bytes.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from tasks.places import signing_key_file
+from tasks.session import Session
+from trasgo_lib.keys import PublicKey, SigningKey, SigningKeys
+from trasgo_lib.records import Entry, State, VersionRecord
+from trasgo_lib.release import SIGNING_KEY, Anchors, PublishedBefore, Signing, release_prefix
+
+_PREVIOUS_VERSION = "previous_version"
+_PREVIOUS_MANIFEST = "previous_manifest"
+
+
+def require_signing_key(session: Session) -> None:
+    """Stop before anything is drawn when this version is to be signed and there is no key to sign it with.
+
+    Raises:
+        ConfigError: there is no signing key file, or it is none.
+        ConflictError: the wrapping key does not open it.
+    """
+    if session.plan.config.publish.sign == "required":
+        signing_key(session)
+
+
+def signing_key(session: Session) -> SigningKey:
+    """The key that signs this version: the present one, or that of a publication that was begun; secret.
+
+    Raises:
+        ConfigError: there is no signing key file, or it is none.
+        ConflictError: the key is not in it, or the wrapping key does not open it.
+    """
+    keys = SigningKeys.from_file(signing_key_file(Path(session.ref.home), session.plan))
+    return keys.key(session.wrapping_key, _begun_with(session))
+
+
+def _begun_with(session: Session) -> str | None:
+    """Id of the key whose public half a publication that was begun has put already, or None."""
+    put = f"{release_prefix(session.plan.dataset, session.plan.version)}/{SIGNING_KEY}"
+    return PublicKey.from_pem(session.public.get(put)).key_id if session.public.exists(put) else None
+
+
+def signing_of(session: Session) -> Signing | None:
+    """What this version's package is signed with; None when its release file asks for no signature.
+
+    Raises:
+        ConfigError: there is no signing key file, or it is none.
+        ConflictError: the key is not in it, or the wrapping key does not open it.
+    """
+    plan = session.plan
+    if plan.config.publish.sign == "none":
+        return None
+    last = own_entries(session)[-1]
+    checked = session.event_of(State.CHECKED).evidence
+    previous = None
+    if _PREVIOUS_MANIFEST in checked:
+        previous = PublishedBefore(checked[_PREVIOUS_VERSION], checked[_PREVIOUS_MANIFEST])
+    anchors = Anchors(
+        plan_digest=plan.digest, account=plan.account, sequence=last.seq, head=last.hash, previous=previous
+    )
+    return Signing(signing_key(session), anchors)
+
+
+def previous_evidence(session: Session) -> dict[str, str]:
+    """The version of this data set that was published last, as evidence of the checked state; empty without one."""
+    plan = session.plan
+    others = [
+        record
+        for record in session.records.versions()
+        if record.dataset == plan.dataset and record.version != plan.version and record.manifest_digest is not None
+    ]
+    if not others:
+        return {}
+    last = max(others, key=lambda record: _published_at(session, record))
+    return {_PREVIOUS_VERSION: last.version, _PREVIOUS_MANIFEST: last.manifest_digest or ""}
+
+
+def _published_at(session: Session, record: VersionRecord) -> tuple[str, str]:
+    events = session.records.events(record.dataset, record.version)
+    return max(event.at for event in events if event.state is State.PUBLISHED), record.version
+
+
+def own_entries(session: Session) -> list[Entry]:
+    """The ledger's entries for this version, in order."""
+    plan = session.plan
+    return list(session.records.charges_of(plan.dataset, plan.version))

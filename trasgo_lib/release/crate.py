@@ -1,0 +1,133 @@
+"""``ro-crate-metadata.json``: the release described for research archives, as plain JSON-LD.
+
+Written by hand and read back by the ``rocrate`` package in a test: that package puts its own clock into what it writes,
+and a resumed publication must give the same bytes. Source: RO-Crate 1.2 (root data entity, files, provenance).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import PurePosixPath
+from typing import Any
+
+from trasgo_lib.release.manifest import StagedFile
+from trasgo_lib.release.statement import amounts
+from trasgo_lib.reporting import ReleaseFacts, wording
+
+CRATE = "ro-crate-metadata.json"
+
+_VERSION = "https://w3id.org/ro/crate/1.2"
+_KINDS = {
+    ".parquet": "application/vnd.apache.parquet",
+    ".csv": "text/csv",
+    ".json": "application/json",
+    ".md": "text/markdown",
+    ".pem": "application/x-pem-file",
+}
+_NAMES = {
+    ".parquet": "released rows, Parquet",
+    ".csv": "released rows, CSV",
+    "channel.json": "channel of every noised column, with its decoder",
+    "statement.json": "privacy statement",
+    "report.md": "report for people",
+    "signing-key.pem": "public half of the key that signed",
+}
+_LISTS = (
+    ("SHA256SUMS", "text/plain", "digest of every file that is described here"),
+    ("manifest.json", "application/json", "list of every file, put last"),
+)
+_ENVELOPE = ("manifest.dsse.json", "application/json", "signed statement about every file")
+
+
+def crate_document(facts: ReleaseFacts, files: Sequence[StagedFile], *, is_signed: bool) -> dict[str, Any]:
+    """The metadata file's content.
+
+    Args:
+        facts: what the run states about itself.
+        files: the files that are described with their digests; the lists of files come without.
+        is_signed: whether the release has a signed envelope.
+    """
+    described = [_file(file) for file in files]
+    lists = [*_LISTS, *([_ENVELOPE] if is_signed else [])]
+    described += [_entity(key, "File", name=name, encodingFormat=kind) for key, kind, name in lists]
+    claims = _claims(facts)
+    info = facts.plan.config.release
+    root = _entity(
+        "./",
+        "Dataset",
+        name=info.title,
+        description=info.description or info.title,
+        identifier=f"{facts.plan.dataset}/{facts.plan.version}",
+        version=facts.plan.version,
+        datePublished=facts.created,
+        license={"@id": "#licence"},
+        hasPart=_references(described),
+        mentions=[{"@id": "#release"}],
+        subjectOf=[{"@id": "statement.json"}],
+        additionalProperty=_references(claims),
+        conditionsOfAccess=wording.in_plain_words(facts),
+    )
+    return {
+        "@context": f"{_VERSION}/context",
+        "@graph": [
+            _entity(CRATE, "CreativeWork", conformsTo={"@id": _VERSION}, about={"@id": "./"}),
+            root,
+            *described,
+            _entity("#licence", "CreativeWork", name=info.licence or "no licence is stated"),
+            _release_action(facts, files),
+            _entity(
+                "#trasgo",
+                "SoftwareApplication",
+                name="trasgo",
+                softwareVersion=facts.library_version,
+                identifier=facts.commit,
+            ),
+            *claims,
+        ],
+    }
+
+
+def _release_action(facts: ReleaseFacts, files: Sequence[StagedFile]) -> dict[str, Any]:
+    """What made the data files; the raw file it worked on is nobody's to see and is not named."""
+    results = [{"@id": file.key} for file in files if file.key.startswith("data/")]
+    description = f"{wording.TRUST_MODEL}, under {facts.plan.composition} composition"
+    return _entity(
+        "#release",
+        "CreateAction",
+        name=f"release of {facts.plan.dataset}, version {facts.plan.version}",
+        description=description,
+        endTime=facts.created,
+        instrument={"@id": "#trasgo"},
+        result=results,
+    )
+
+
+def _claims(facts: ReleaseFacts) -> list[dict[str, Any]]:
+    """The amounts of the statement under the very names they have there; those that are zero are left out."""
+    suffix = wording.claim_suffix(facts.plan)
+    stated = {**amounts(facts.guarantee, "_guarantee", suffix), **amounts(facts.realised, "_realised", suffix)}
+    return [
+        _entity(f"#{name}", "PropertyValue", name=name, value=value, subjectOf={"@id": "statement.json"})
+        for name, value in stated.items()
+        if value != "0"
+    ]
+
+
+def _file(file: StagedFile) -> dict[str, Any]:
+    suffix = PurePosixPath(file.key).suffix
+    return _entity(
+        file.key,
+        "File",
+        name=_NAMES.get(file.key) or _NAMES[suffix],
+        encodingFormat=_KINDS[suffix],
+        contentSize=str(file.bytes),
+        sha256=file.sha256,
+    )
+
+
+def _references(entities: Sequence[dict[str, Any]]) -> list[dict[str, str]]:
+    return [{"@id": entity["@id"]} for entity in entities]
+
+
+def _entity(key: str, kind: str, **properties: Any) -> dict[str, Any]:
+    return {"@id": key, "@type": kind, **properties}
