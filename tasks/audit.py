@@ -19,7 +19,7 @@ from tasks.signing import own_entries
 from tasks.streams import stream_of_chain, stream_of_draw
 from trasgo_lib.amounts import Epsilon
 from trasgo_lib.data import PrivateCodes, ReleasedCodes, ReleasedTable, read_source
-from trasgo_lib.errors import ConflictError, Reason, TrasgoError, VerificationError
+from trasgo_lib.errors import ConflictError, Reason, VerificationError
 from trasgo_lib.keys import PublicKey, SigningKeys
 from trasgo_lib.mechanisms import draw_codes, reveal_codes
 from trasgo_lib.plan import UnitPlan, source_reading
@@ -194,9 +194,12 @@ def recorded_codes(session: Session) -> dict[str, str]:
 
 def published_digests(session: Session) -> dict[str, str]:
     """Digest of each published file as the manifest lists it; empty when there is no readable manifest."""
+    key = f"{prefix_of(session)}/{MANIFEST}"
+    if not session.public.exists(key):
+        return {}
     try:
-        manifest = parse(session.public.get(f"{prefix_of(session)}/{MANIFEST}"), "manifest")
-    except TrasgoError:
+        manifest = parse(session.public.get(key), "manifest")
+    except VerificationError:
         return {}
     return {entry["path"]: entry["sha256"] for entry in manifest["files"]}
 

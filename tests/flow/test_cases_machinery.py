@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import base64
 import importlib
 import json
 import os
+import pickle
 import pkgutil
 import re
 import shutil
@@ -14,12 +16,12 @@ from pathlib import Path
 
 import pytest
 from desk import Desk, category, drop, number, public
-from office import Office
+from office import Office, source_text
 from prefect import Task
 from prefect.cache_policies import NO_CACHE
 
 import tasks
-from trasgo_lib.errors import Reason, StoreError
+from trasgo_lib.errors import Reason, StoreError, TrasgoError
 from trasgo_lib.storage import ObjectStore
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -43,10 +45,20 @@ def test_b77_b81_no_task_is_cached_persisted_or_printed() -> None:
         assert task.result_storage is None and task.cache_key_fn is None, task.name
 
 
-def test_b77_nothing_is_kept_beside_prefects_own_database() -> None:
-    """Every flow test of this process ran in this home; the storage folder would hold results."""
+def test_b77_only_refusals_without_counts_are_kept_beside_prefects_own_database(office: Office) -> None:
+    """A flow that fails keeps its error in the storage folder whatever its settings say, and nothing else is there.
+
+    Every flow test of this process ran in this home; the refusal here makes sure that there is something to look at.
+    """
+    office.open()
+    (office.folder / "people.csv").write_text(source_text().replace(",f,", ",unheard,", 173))
+    assert office.run("--quiet").exit_code == 3
     kept = [path for path in (Path(os.environ["PREFECT_HOME"]) / "storage").rglob("*") if path.is_file()]
-    assert not kept
+    assert kept
+    for path in kept:
+        error = pickle.loads(base64.decodebytes(path.read_bytes()))
+        assert isinstance(error, TrasgoError) and error.__cause__ is None, path
+        assert all(fault.rows is None for fault in error.faults), path
 
 
 def test_b83_a_slow_first_start_is_waited_for_and_documented() -> None:

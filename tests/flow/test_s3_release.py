@@ -13,7 +13,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from faulty_s3 import Asked, FaultyS3, faulty_s3
+from faulty_s3 import Action, Asked, FaultyS3, faulty_s3
 from office import Answer, Office
 from prefect.blocks.system import Secret
 from s3_server import CLOSED_BUCKET, OPEN_BUCKET, Keys, S3Server, access_of
@@ -128,13 +128,53 @@ def test_a_whole_release_in_two_buckets_with_two_credentials(office: S3Office, p
         assert _found(office, keys, answers) == []
 
 
+def test_an_audit_over_two_buckets_redraws_names_an_edit_and_knows_when_it_knows_nothing(
+    office: S3Office, proxy: FaultyS3
+) -> None:
+    office.through(proxy)
+    office.open()
+    assert office.run("--quiet").exit_code == 0
+    key = office.folder / "office.pem"
+    key.write_text(office.trasgo("key", "public").out)
+    answer = office.trasgo("verify", office.uri, "--key", str(key), "--json")
+    assert answer.exit_code == 0 and answer.json["signature"]["signer_checked"] is True, answer.text
+    before, spent = office.files() | office.files(CLOSED_BUCKET), office.spent()
+    read_before = len(proxy.of("GET", "people.parquet"))
+
+    answer = office.trasgo("audit", str(office.config), "--json")
+    assert answer.exit_code == 0, answer.text
+    assert answer.json["redrawn"] and answer.json["bytes_compared"] and answer.json["signature"]["signer_checked"]
+    assert office.files() | office.files(CLOSED_BUCKET) == before and office.spent() == spent
+    assert not [file for file in office.home.rglob("audit/**/*") if file.is_file()]
+
+    seen: list[str] = []
+
+    def fail_late(asked: Asked) -> Action:
+        seen.append(asked.path) if asked.method == "GET" and asked.path.endswith("people.parquet") else None
+        return (503, "SlowDown") if len(seen) > reads and asked.path.endswith("people.parquet") else "pass"
+
+    # all but the last, which is one of the rows that are compared
+    reads = len(proxy.of("GET", "people.parquet")) - read_before - 1
+    proxy.plan = fail_late
+    answer = office.trasgo("audit", str(office.config), "--json")
+    assert answer.exit_code == 10, answer.text
+    proxy.plan = lambda asked: "pass"
+
+    place = f"/{OPEN_BUCKET}/{office.name}/people/1/data/people.csv"
+    assert office.server.request("PUT", place, body=b"age\n")[0] == 200
+    answer = office.trasgo("audit", str(office.config), "--json")
+    assert answer.exit_code == 8, answer.text
+    failed = {(one["name"], one["subject"]) for one in answer.json["results"] if not one["passed"]}
+    assert ("digest", "data/people.csv") in failed
+
+
 def _require_manifest_last(office: S3Office, proxy: FaultyS3) -> None:
     """Whenever a reader looked, there was a whole release or none: the manifest is written after all it lists."""
     written = [asked.path for asked in proxy.asked if asked.method == "PUT" and f"/{OPEN_BUCKET}/" in asked.path]
     of_release = [path for path in written if "/people/1/" in path]
     assert [path for path in of_release if path.endswith("manifest.json")] == of_release[-1:]
     listed = {f["path"] for f in json.loads(office.store().get("people/1/manifest.json"))["files"]}
-    assert {path.split("/people/1/")[1] for path in of_release} == listed | {"manifest.json"}
+    assert {path.split("/people/1/")[1] for path in of_release} == listed | {"manifest.dsse.json", "manifest.json"}
 
 
 def test_a_run_killed_between_two_uploads_is_resumed_with_the_same_bytes(office: S3Office, proxy: FaultyS3) -> None:

@@ -105,9 +105,17 @@ def read_csv_batches(path: DataSource, schema: pa.Schema) -> Iterator[pa.RecordB
     # in a file of one column a blank line is a null
     parsing = pacsv.ParseOptions(newlines_in_values=True, ignore_empty_lines=len(schema) > 1)
     with pacsv.open_csv(path, read_options=reading, parse_options=parsing, convert_options=convert) as reader:
-        if reader.schema.names != schema.names:
+        if _header(reader) != schema.names:
             raise pa.ArrowInvalid("the CSV header differs from the declared columns")
         yield from reader
+
+
+def _header(reader: pacsv.CSVStreamingReader) -> list[str] | None:
+    """The names in a CSV file's first line, or None where it is not UTF-8, which Arrow checks in cells only."""
+    try:
+        return list(reader.schema.names)
+    except UnicodeDecodeError:
+        return None
 
 
 class _Rows:

@@ -5,11 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
-import pyarrow as pa
-
 from trasgo_lib.checks import parquet_equals_parquet
 from trasgo_lib.errors import Reason, TrasgoError
 from trasgo_lib.release.manifest import StagedFile
+from trasgo_lib.release.stored import is_out_of_reach, open_stored
 from trasgo_lib.release.verification import SignatureState, VerificationResult, failed, judge
 from trasgo_lib.storage import ObjectStore
 
@@ -147,13 +146,10 @@ def compare_files(
 
 def _compare_rows(store: ObjectStore, prefix: str, file: StagedFile) -> VerificationResult:
     try:
-        published = _open(store, f"{prefix}/{file.key}")
-    except (TrasgoError, OSError):
+        published = open_stored(store, f"{prefix}/{file.key}")
+    except (TrasgoError, OSError) as error:
+        if is_out_of_reach(error, store):
+            raise
         return failed("redrawn rows", file.key, "the published rows", "no readable file", Reason.MISSING_FILE)
     rows = parquet_equals_parquet(published, file.path)
     return VerificationResult("redrawn rows", file.key, rows.passed, rows.limit, rows.observed, Reason.REDRAW_DIFFERS)
-
-
-def _open(store: ObjectStore, key: str) -> pa.NativeFile:
-    local = store.local_path(key)
-    return pa.BufferReader(store.get(key)) if local is None else pa.memory_map(str(local))

@@ -40,6 +40,14 @@ def test_equal_files_pass(tmp_path: Path) -> None:
     assert result.observed == "4 equal rows"
 
 
+def test_a_header_that_is_not_utf8_is_a_difference(tmp_path: Path) -> None:
+    """Arrow checks cells, and gives the names of a header as they are."""
+    csv, parquet = write(tmp_path, TABLE, TABLE)
+    csv.write_bytes(csv.read_bytes().replace(b'"n"', b'"\xae"', 1))
+    result = csv_equals_parquet(csv, parquet)
+    assert not result.passed and result.observed == "a file that cannot be read as the declared columns"
+
+
 @pytest.mark.parametrize("values", [[None, "a", None], [None, None], ["a", ""]])
 def test_a_file_of_one_column_keeps_its_nulls(tmp_path: Path, values: list[str | None]) -> None:
     table = pa.table({"only": pa.array(values, pa.string())})

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import json
 import re
 from pathlib import Path
@@ -56,6 +57,13 @@ def test_every_key_has_a_description_and_an_example() -> None:
 def test_the_stored_schema_is_the_models_schema() -> None:
     stored = ROOT / "trasgo_lib" / "config" / "release.schema.json"
     assert stored.read_text(encoding="utf-8") == json_schema_text()
+
+
+def test_the_module_writes_the_schema_anew(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """``python -m trasgo_lib.config``, as CONTRIBUTING says."""
+    monkeypatch.setattr("trasgo_lib.config.__main__.SCHEMA_FILE", tmp_path / "schema.json")
+    importlib.import_module("trasgo_lib.config.__main__").main()
+    assert (tmp_path / "schema.json").read_text(encoding="utf-8") == json_schema_text()
 
 
 def test_the_whole_file_of_the_documentation_loads_and_fits_the_schema(tmp_path: Path) -> None:

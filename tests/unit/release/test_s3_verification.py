@@ -11,6 +11,7 @@ from s3_server import S3Server, access_of
 
 from trasgo_lib.analysis import open_release
 from trasgo_lib.errors import StoreError, VerificationError
+from trasgo_lib.keys import PublicKey, SigningKey
 from trasgo_lib.release import verify_release
 from trasgo_lib.storage import open_store
 
@@ -50,6 +51,13 @@ def test_anyone_verifies_and_analyses_a_release_in_an_open_bucket(published: str
     assert there.rows == here.rows and str(there.share(name)) == str(here.share(name))
 
 
+def test_who_signed_is_checked_with_the_publishers_key_and_with_no_other(published: str) -> None:
+    report = verify_release(published, keys=[PublicKey.from_pem((GOLDEN / "signing-key.pem").read_bytes())])
+    assert report.passed and report.signature.signer_checked
+    other = verify_release(published, keys=[SigningKey(bytes(32)).public])
+    assert {result.name for result in other.failures} == {"signer"}
+
+
 def test_a_changed_a_missing_and_a_further_object_are_named(
     s3_server: S3Server, published: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -66,9 +74,20 @@ def test_a_changed_a_missing_and_a_further_object_are_named(
         open_release(published)
 
 
-@pytest.mark.parametrize("ends", ["data/golden.parquet", "channel.json", "data/golden.csv"])
+@pytest.mark.parametrize(
+    ("ends", "reads"),
+    [
+        ("data/golden.parquet", 4),
+        ("data/golden.csv", 4),
+        ("channel.json", 0),
+        ("manifest.dsse.json", 0),
+        # read for its digest first, and then as what it is
+        ("signing-key.pem", 2),
+        ("ro-crate-metadata.json", 2),
+    ],
+)
 def test_a_store_out_of_reach_is_no_failed_verification(
-    s3_server: S3Server, published: str, monkeypatch: pytest.MonkeyPatch, ends: str
+    s3_server: S3Server, published: str, monkeypatch: pytest.MonkeyPatch, ends: str, reads: int
 ) -> None:
     """Exit 10 and not 8: nothing is known about the release."""
     with faulty_s3(s3_server) as proxy:
@@ -78,7 +97,7 @@ def test_a_store_out_of_reach_is_no_failed_verification(
         def plan(asked: object) -> object:
             seen.append(asked.path)  # type: ignore[attr-defined]
             # the first reads are those of the digests, the later ones those of the data
-            late = sum(path.endswith(ends) for path in seen) > (4 if ends.startswith("data") else 0)
+            late = sum(path.endswith(ends) for path in seen) > reads
             return (503, "SlowDown") if late and seen[-1].endswith(ends) else "pass"
 
         proxy.plan = plan  # type: ignore[assignment]
