@@ -61,7 +61,7 @@ def test_b77_only_refusals_without_counts_are_kept_beside_prefects_own_database(
         assert all(fault.rows is None for fault in error.faults), path
 
 
-def test_b83_a_slow_first_start_is_waited_for_and_documented() -> None:
+def test_b83_a_slow_first_start_is_waited_for_and_documented(tmp_path: Path) -> None:
     code = (
         "import json, sys; from pathlib import Path; from flows.environment import prepare_prefect\n"
         "prepare_prefect(Path(sys.argv[1]))\n"
@@ -72,7 +72,7 @@ def test_b83_a_slow_first_start_is_waited_for_and_documented() -> None:
     )
     clean = {name: value for name, value in os.environ.items() if not name.startswith("PREFECT_")}
     done = subprocess.run(
-        [sys.executable, "-c", code, "."], capture_output=True, text=True, cwd=ROOT, env=clean, check=True
+        [sys.executable, "-c", code, str(tmp_path)], capture_output=True, text=True, cwd=ROOT, env=clean, check=True
     )
     timeout, analytics, persist = json.loads(done.stdout.splitlines()[-1])
     assert timeout >= 180 and analytics is False and persist is False
