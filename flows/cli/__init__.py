@@ -5,7 +5,7 @@ from __future__ import annotations
 import typer
 
 import trasgo_lib
-from flows.cli import key, ledger, plan, run, verify
+from flows.cli import key, ledger, plan, prior, run, verify
 
 app = typer.Typer(
     name="trasgo",
@@ -15,6 +15,7 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
 )
 app.command("plan")(plan.plan)
+app.command("prior")(prior.prior)
 app.command("run")(run.run)
 app.command("resume")(run.resume)
 app.command("verify")(verify.verify)

@@ -26,6 +26,8 @@ from trasgo_lib.config.domains import (
 from trasgo_lib.config.faults import closest, in_file_order
 from trasgo_lib.config.keys import documented_keys
 from trasgo_lib.config.load import LoadedConfig, SoundPart, json_schema, json_schema_text, load_config, load_sound_part
+from trasgo_lib.config.load_prior import LoadedPrior, load_prior, prior_here
+from trasgo_lib.config.prior import PriorColumn, PriorCorrelation, PriorFile, PriorSpec
 from trasgo_lib.config.release import (
     Checks,
     CsvOptions,
@@ -59,6 +61,7 @@ __all__ = [
     "Keys",
     "LedgerSpec",
     "LoadedConfig",
+    "LoadedPrior",
     "Loop",
     "LossName",
     "Mark",
@@ -68,6 +71,10 @@ __all__ = [
     "PlainColumn",
     "PointColumn",
     "PointSources",
+    "PriorColumn",
+    "PriorCorrelation",
+    "PriorFile",
+    "PriorSpec",
     "Privacy",
     "Publish",
     "ReleaseConfig",
@@ -83,5 +90,7 @@ __all__ = [
     "json_schema",
     "json_schema_text",
     "load_config",
+    "load_prior",
     "load_sound_part",
+    "prior_here",
 ]

@@ -33,9 +33,15 @@ _KINDS = {
 }
 
 
-def faults_of(error: ValidationError, document: Document) -> tuple[Fault, ...]:
-    """Every error of a failed validation, in the order of the file."""
-    found = [_fault_of(detail, document) for detail in error.errors(include_url=False)]
+def faults_of(error: ValidationError, document: Document, root: Pattern = ()) -> tuple[Fault, ...]:
+    """Every error of a failed validation, in the order of the file.
+
+    Args:
+        error: what pydantic found.
+        document: the file.
+        root: pattern of the release file at which the validated model stands.
+    """
+    found = [_fault_of(detail, document, root) for detail in error.errors(include_url=False)]
     return in_file_order(found)
 
 
@@ -58,9 +64,9 @@ def placed_fault(
     return Fault(reason, document.name_of(path), required, came, fix, line=mark.line, column=mark.column)
 
 
-def _fault_of(detail: Any, document: Document) -> Fault:
+def _fault_of(detail: Any, document: Document, root: Pattern) -> Fault:
     kind: str = detail["type"]
-    pattern = tuple("[]" if isinstance(step, int) else str(step) for step in detail["loc"])
+    pattern = root + tuple("[]" if isinstance(step, int) else str(step) for step in detail["loc"])
     path: KeyPath = tuple(step for step in detail["loc"] if isinstance(step, int) or not step.startswith("?"))
     context: Mapping[str, Any] = detail.get("ctx", {})
     if kind == "trasgo":

@@ -114,6 +114,15 @@ def json_schema_text() -> str:
     return json.dumps(json_schema(), indent=2, sort_keys=True, ensure_ascii=False) + "\n"
 
 
+def read_text(path: Path) -> str:
+    """The text of a file that people write.
+
+    Raises:
+        ConfigError: not readable, too large, or not UTF-8.
+    """
+    return _decoded(_read(path), path)
+
+
 def _read(path: Path) -> bytes:
     try:
         raw = path.read_bytes() if path.stat().st_size <= _LARGEST_FILE_BYTES else None

@@ -8,6 +8,7 @@ from typing import Annotated, Literal
 from pydantic import Discriminator, Field, Tag, field_validator, model_validator
 
 from trasgo_lib.config.columns import Column, TargetSpec, require_one_level
+from trasgo_lib.config.prior import Prior
 from trasgo_lib.config.shape import (
     ColumnName,
     DeltaText,
@@ -284,6 +285,11 @@ class ReleaseConfig(Model):
         examples=[[{"name": "fnlwgt", "role": "drop"}]],
     )
     groups: Many[GroupSpec] = Field(default=(), description="columns noised as one unit", examples=[[]])
+    prior: Prior | None = Field(
+        default=None,
+        description="public knowledge of the values, for auto and forecasts",
+        examples=[{"file": "cps1987.prior.yaml"}],
+    )
     loop: Loop = Field(default_factory=Loop, description="how levels are raised", examples=[{"loss_from": "original"}])
     checks: Checks = Field(
         default_factory=Checks, description="limits of the output checks", examples=[{"max_share_at_bounds": "0.7"}]

@@ -20,6 +20,7 @@ _STAND_INS: Mapping[str, Plain] = {
     "source": {"path": "unsound", "format": "csv"},
     "privacy": {"epsilon_total": "8", "account": "unsound"},
     "groups": (),
+    "prior": None,
     "loop": {},
     "checks": {},
     "publish": {"store": "unsound"},

@@ -247,6 +247,14 @@ class TableChannel(ABC):
             summary.update(part)
         return summary.hexdigest()
 
+    @cached_property
+    def table_digest(self) -> str:
+        """SHA-256 over the weights alone, hex: channels that claim differently and draw alike have the same."""
+        summary = hashlib.sha256()
+        for part in self._table_bytes():
+            summary.update(part)
+        return summary.hexdigest()
+
     @property
     def scores(self) -> NDArray[np.float64] | None:
         """Unbiased decoder in code steps, or None; see ``Channel.scores``."""

@@ -149,6 +149,10 @@ class Channel(Protocol):
     def digest(self) -> str:
         """SHA-256 over name, version, parameters and the weights, hex."""
 
+    @property
+    def table_digest(self) -> str:
+        """SHA-256 over the weights alone, hex: channels that claim differently and draw alike have the same."""
+
     def weights(self, code: int) -> tuple[int, ...]:
         """Weights over output codes for one input: integers that sum to ``total``, at least 1 all over ``support``."""
 

@@ -3,6 +3,7 @@
 from trasgo_lib.plan.compile import compile_plan, read_plan
 from trasgo_lib.plan.explain import NOT_COVERED, PlanExplanation, RungExplanation, UnitExplanation, explain
 from trasgo_lib.plan.model import ColumnPlan, PartPlan, ReleasePlan, Role, Target, UnitPlan
+from trasgo_lib.plan.prior import PublicPrior
 from trasgo_lib.plan.reading import source_reading
 from trasgo_lib.plan.render import render
 from trasgo_lib.plan.totals import worst_case
@@ -12,6 +13,7 @@ __all__ = [
     "ColumnPlan",
     "PartPlan",
     "PlanExplanation",
+    "PublicPrior",
     "ReleasePlan",
     "Role",
     "RungExplanation",

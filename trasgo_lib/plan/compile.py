@@ -3,20 +3,25 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from pathlib import Path
 
 from trasgo_lib.amounts import Delta, Epsilon, Geo
 from trasgo_lib.config import GroupSpec, LoadedConfig, ReleaseConfig, in_file_order, load_config, load_sound_part
 from trasgo_lib.errors import ConfigError, Fault
+from trasgo_lib.plan.compile_prior import compile_prior
 from trasgo_lib.plan.digest import plan_digest
 from trasgo_lib.plan.faults import FaultCollector
 from trasgo_lib.plan.groups import asked_units, check_groups, check_mechanisms, compile_group
 from trasgo_lib.plan.levels import UnitContext
 from trasgo_lib.plan.model import ColumnPlan, ReleasePlan, UnitPlan
 from trasgo_lib.plan.parts import released_names, sources_of
+from trasgo_lib.plan.prior import PublicPrior
+from trasgo_lib.plan.reach import check_reach
 from trasgo_lib.plan.rules import check_names, check_places, check_roles, check_targets
 from trasgo_lib.plan.totals import check_delta_total, check_epsilon_total, check_geo_total, first_charges, rows_per_unit
 from trasgo_lib.plan.units import compile_unit
+from trasgo_lib.plan.unseen import check_estimates
 
 _CHECKS: tuple[tuple[frozenset[str], Callable[[ReleaseConfig, FaultCollector], None]], ...] = (
     (frozenset({"columns", "groups"}), check_groups),
@@ -29,6 +34,25 @@ _CHECKS: tuple[tuple[frozenset[str], Callable[[ReleaseConfig, FaultCollector], N
     (frozenset({"columns", "privacy"}), check_geo_total),
 )
 """Checks of the release as a whole, each with the sections it reads."""
+
+_OF_PRIOR = frozenset({"columns", "prior", "source", "publish"})
+"""Sections that a prior is compiled from."""
+
+_OF_LEVELS = frozenset({"privacy", "loop", "groups"})
+"""Sections that fix the levels; without them no target is held against a prior."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Known:
+    """The prior, and whether nothing is wrong with it."""
+
+    prior: PublicPrior | None
+    is_sound: bool
+
+    @classmethod
+    def compiled(cls, config: ReleaseConfig, faults: FaultCollector) -> _Known:
+        before = len(faults.found)
+        return cls(compile_prior(config, faults), is_sound=len(faults.found) == before)
 
 
 def compile_plan(loaded: LoadedConfig) -> ReleasePlan:
@@ -46,10 +70,12 @@ def compile_plan(loaded: LoadedConfig) -> ReleasePlan:
     config = loaded.config
     for _, check in _CHECKS:
         check(config, faults)
-    units = _units(config, faults)
+    known = _Known.compiled(config, faults)
+    units = _units(config, known, faults)
+    check_estimates(config, units, faults)
     check_delta_total(config, units, faults)
     faults.raise_all()
-    return _assemble(loaded, units)
+    return _assemble(loaded, units, known.prior)
 
 
 def read_plan(path: Path) -> tuple[LoadedConfig, ReleasePlan]:
@@ -79,27 +105,34 @@ def _faults_beside(path: Path) -> tuple[Fault, ...]:
     for needs, check in _CHECKS:
         if needs <= sections:
             check(config, faults)
-    _units(config, faults)
+    known = _Known(None, is_sound=False)
+    if sections >= _OF_PRIOR:
+        found = _Known.compiled(config, faults)
+        known = found if sections >= _OF_LEVELS else known
+    _units(config, known, faults)
     return tuple(faults.found)
 
 
-def _units(config: ReleaseConfig, faults: FaultCollector) -> tuple[UnitPlan, ...]:
+def _units(config: ReleaseConfig, known: _Known, faults: FaultCollector) -> tuple[UnitPlan, ...]:
     total = Epsilon.parse(config.privacy.epsilon_total).units
     charges = first_charges(config)
     units = []
     for asked, path in asked_units(config):
         others = sum(charge.units for place, charge in charges.items() if place != path)
-        context = UnitContext(config, rows_per_unit(config), Epsilon(max(0, total - others)))
+        available = Epsilon(max(0, total - others))
+        context = UnitContext(config, rows_per_unit(config), available, known.prior, known.is_sound)
         if isinstance(asked, GroupSpec):
             unit = compile_group(asked, path, context, faults)
         else:
             unit = compile_unit(asked, path, context, faults)
         if unit is not None:
+            if config.loop.on_unmet == "hold":
+                check_reach(unit, known.prior, config.loop.correlation, path, faults)
             units.append(unit)
     return tuple(units)
 
 
-def _assemble(loaded: LoadedConfig, units: tuple[UnitPlan, ...]) -> ReleasePlan:
+def _assemble(loaded: LoadedConfig, units: tuple[UnitPlan, ...], prior: PublicPrior | None) -> ReleasePlan:
     config = loaded.config
     privacy, loop = config.privacy, config.loop
     totals = (
@@ -129,6 +162,7 @@ def _assemble(loaded: LoadedConfig, units: tuple[UnitPlan, ...]) -> ReleasePlan:
         max_rounds=loop.max_rounds,
         correlation=loop.correlation,
         digest=plan_digest(config, totals, columns, units),
+        prior=prior,
     )
 
 

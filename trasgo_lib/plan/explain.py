@@ -9,6 +9,7 @@ from typing import Any
 from trasgo_lib.amounts import Epsilon
 from trasgo_lib.plan import precision, words
 from trasgo_lib.plan.model import ReleasePlan, UnitPlan
+from trasgo_lib.plan.reach import shortfall
 from trasgo_lib.plan.totals import worst_case
 
 NOT_COVERED = (
@@ -63,7 +64,10 @@ class RungExplanation:
 
 @dataclass(frozen=True, slots=True)
 class UnitExplanation:
-    """One noise unit in words and figures; ``levels`` are all its rungs, ``rungs`` those with figures."""
+    """One noise unit in words and figures; ``levels`` are all its rungs, ``rungs`` those with figures.
+
+    ``selection`` says how auto came to the mechanism, and is empty where the release file names it.
+    """
 
     name: str
     type: str
@@ -79,6 +83,7 @@ class UnitExplanation:
     draws_at_most: int
     levels: tuple[str, ...]
     rungs: tuple[RungExplanation, ...]
+    selection: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -156,6 +161,7 @@ def _unit(unit: UnitPlan, plan: ReleasePlan) -> UnitExplanation:
         draws_at_most=unit.draws_at_most,
         levels=tuple(rung.text for rung in unit.rungs),
         rungs=tuple(_rung(unit, level, plan) for level in _chosen(unit)),
+        selection="" if unit.selection is None else unit.selection.in_words,
     )
 
 
@@ -262,6 +268,8 @@ def _warnings(plan: ReleasePlan, units: tuple[UnitExplanation, ...]) -> tuple[st
         for column in plan.columns
         if column.role == "public"
     ]
+    short = [one for unit in plan.units if (one := shortfall(unit, plan.prior, plan.correlation)) is not None]
+    found += [f"{one.column}: a {one}, against a target of {one.ceiling}; {one.remedy}" for one in short]
     if plan.on_unmet == "publish":
         found.append("on_unmet publish: the release is published even when a target is not met")
     if plan.row_order == "source":

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from decimal import Decimal
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from trasgo_lib.amounts import Epsilon
 from trasgo_lib.config import KeyPath
@@ -25,10 +25,18 @@ _KEYS = ("delta", "utility", "missing", "domain", "width")
 """Parameters under whose name a mechanism complains and that are keys of a column."""
 
 
+class CertifiedRung(NamedTuple):
+    """A level, the digest of its channel, and that of the channel's integers alone."""
+
+    level: Epsilon
+    digest: str
+    table: str
+
+
 def certified_rungs(
     demand: UnitDemand, rungs: tuple[Epsilon, ...], faults: FaultCollector
-) -> tuple[tuple[Epsilon, str], ...]:
-    """The rungs whose channels exist and certify, from the first on, each with its channel's digest.
+) -> tuple[CertifiedRung, ...]:
+    """The rungs whose channels exist and certify, from the first on, each with the digests of its channel.
 
     The first rung must work; a ladder ends below the first later rung that does not, since integers of 64 bits cannot
     hold arbitrarily large ratios.
@@ -38,14 +46,15 @@ def certified_rungs(
         rungs: the ladder as declared.
         faults: where faults go.
     """
-    working: list[tuple[Epsilon, str]] = []
+    working: list[CertifiedRung] = []
     for rung in rungs:
         found = _certified(demand, rung)
         if isinstance(found, tuple):
             if not working:
                 _note(found, demand, faults)
             break
-        working.append((rung, found.digest))
+        # digests only: the channels of a long ladder over a large domain would fill the memory
+        working.append(CertifiedRung(rung, found.digest, found.table_digest))
     return tuple(working)
 
 

@@ -2,18 +2,30 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import pairwise
+from typing import Literal
 
 from trasgo_lib.amounts import Epsilon
-from trasgo_lib.config import GeoSpec, GroupSpec, KeyPath, NoisedColumn, PointColumn, ReleaseConfig, TargetSpec
+from trasgo_lib.config import (
+    GeoSpec,
+    GroupSpec,
+    KeyPath,
+    NoisedColumn,
+    PlainColumn,
+    PointColumn,
+    ReleaseConfig,
+    TargetSpec,
+)
 from trasgo_lib.data import Domain
 from trasgo_lib.errors import ConfigError, Reason
 from trasgo_lib.mechanisms import MECHANISMS, Chain, Channel
 from trasgo_lib.plan.channels import Parameter, chain_of, channel_of
 from trasgo_lib.plan.faults import FaultCollector
-from trasgo_lib.plan.feasibility import certified_rungs
+from trasgo_lib.plan.feasibility import CertifiedRung, certified_rungs
 from trasgo_lib.plan.ladder import ladder, most_draws
+from trasgo_lib.plan.prior import PublicPrior
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,11 +36,32 @@ class UnitContext:
         config: the release file.
         max_rows: rows per privacy unit.
         available: what the other units' first draws leave of ``epsilon_total``.
+        prior: public knowledge of the values, or None.
+        is_prior_sound: whether nothing is wrong with the release file's prior; else ``auto`` is not judged.
     """
 
     config: ReleaseConfig
     max_rows: int
     available: Epsilon
+    prior: PublicPrior | None = None
+    is_prior_sound: bool = True
+
+    @property
+    def correlations_estimated(self) -> Literal["", "moments", "ranks"]:
+        """How the loop learns correlation losses from released codes; empty where it does not need to."""
+        return estimate_of_correlations(self.config)
+
+
+def estimate_of_correlations(config: ReleaseConfig) -> Literal["", "moments", "ranks"]:
+    """How the loop learns correlation losses from released codes; empty where it does not need to."""
+    asked = (*config.columns, *config.groups)
+    wanted = any(
+        not isinstance(one, PlainColumn) and one.target is not None and one.target.loss == "correlation_loss"
+        for one in asked
+    )
+    if config.loop.loss_from != "released" or not wanted:
+        return ""
+    return "moments" if config.loop.correlation == "pearson" else "ranks"
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,22 +131,59 @@ def compile_levels(demand: UnitDemand, context: UnitContext, faults: FaultCollec
         context: the rest of the release.
         faults: where faults go.
     """
-    declared: tuple[Epsilon, ...] = (demand.first,)
-    if demand.target is not None and demand.geo is None:
-        ceiling = Epsilon(max(demand.first.units, context.available.units // context.max_rows))
-        try:
-            declared = ladder(demand.first, context.config.loop.ratio, ceiling)
-        except ConfigError as error:
-            faults.take(error, ("loop", "ratio"))
-            return None
-    certified = certified_rungs(demand, declared, faults)
-    if not certified:
+    try:
+        declared = declared_rungs(demand.first, demand.target is not None and demand.geo is None, context)
+    except ConfigError as error:
+        faults.take(error, ("loop", "ratio"))
         return None
-    rungs, tables = tuple(rung for rung, _ in certified), tuple(digest for _, digest in certified)
+    certified = certified_rungs(demand, declared, faults)
+    if not certified or not are_distinct(certified, demand.path, context, faults):
+        return None
+    rungs, tables = tuple(rung.level for rung in certified), tuple(rung.digest for rung in certified)
     if context.config.loop.composition == "sequential" or len(rungs) == 1:
         return Levels(rungs, tables, is_chained=False)
     coupled = _coupled(demand, rungs, faults)
     return None if coupled is None else Levels(rungs, (coupled.digest,), is_chained=True)
+
+
+def declared_rungs(first: Epsilon, has_target: bool, context: UnitContext) -> tuple[Epsilon, ...]:
+    """The levels that a unit's first level, the ratio and the total allow: one without a target.
+
+    Raises:
+        ConfigError: a ratio that gives no ladder.
+    """
+    if not has_target:
+        return (first,)
+    ceiling = Epsilon(max(first.units, context.available.units // context.max_rows))
+    return ladder(first, context.config.loop.ratio, ceiling)
+
+
+def are_distinct(
+    certified: Sequence[CertifiedRung], path: KeyPath, context: UnitContext, faults: FaultCollector
+) -> bool:
+    """Whether no two neighbouring rungs draw with the same integers; else a fault is noted.
+
+    The higher of two such rungs would be paid for and change nothing.
+
+    Args:
+        certified: rising levels with the digests of their channels.
+        path: place of the unit in the release file.
+        context: the rest of the release.
+        faults: where faults go.
+    """
+    for lower, upper in pairwise(certified):
+        if lower.table == upper.table:
+            ratio = context.config.loop.ratio
+            faults.add(
+                Reason.BAD_PARAMETER,
+                (*path, "mechanism"),
+                required="levels of which each changes the noise",
+                came=f"{lower.level.text} and {upper.level.text}, whose channels have the same integers",
+                fix=f"Write a larger loop.ratio than {ratio}, a finer step, or a mechanism whose noise changes in"
+                " smaller steps, as laplace.",
+            )
+            return False
+    return True
 
 
 def first_channel(demand: UnitDemand, levels: Levels) -> Channel:

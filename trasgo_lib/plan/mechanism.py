@@ -10,8 +10,11 @@ from trasgo_lib.mechanisms import MECHANISMS
 from trasgo_lib.plan.channels import Parameter
 from trasgo_lib.plan.faults import FaultCollector
 
-_LATER = ("auto",)
-"""Mechanisms of the design that this version does not have."""
+AUTO = "auto"
+"""Stands for the mechanism that a public prior decides."""
+
+_CHOSEN = ("number", "date", "category")
+"""Types for which there is something to choose."""
 
 
 def known_mechanism(column: NoisedColumn, path: KeyPath, faults: FaultCollector) -> str | None:
@@ -25,29 +28,22 @@ def known_mechanism(column: NoisedColumn, path: KeyPath, faults: FaultCollector)
     name, here = column.mechanism, (*path, "mechanism")
     if name is None:
         return None
-    if name in _LATER and name not in MECHANISMS:
-        faults.add(
-            Reason.NOT_BUILT_YET,
-            here,
-            required=f"one of {', '.join(MECHANISMS)}",
-            came=f"`{name}`, which this version does not have yet",
-            fix=f"Write {_fitting(column)}.",
-        )
-        return None
+    if name == AUTO and column.type in _CHOSEN:
+        return name
     if name not in MECHANISMS:
         faults.add(
             Reason.UNKNOWN_NAME,
             here,
-            required=f"one of {', '.join(MECHANISMS)}",
-            came=f"`{name}`",
-            fix=f"{closest(name, MECHANISMS)}Choose one of them.",
+            required=f"one of {', '.join((*MECHANISMS, AUTO))}",
+            came=f"`{name}`" + (f" for a {column.type}" if name == AUTO else ""),
+            fix=f"Write {fitting(column)}." if name == AUTO else f"{closest(name, MECHANISMS)}Choose one of them.",
         )
         return None
     if domain_kind(column) not in MECHANISMS[name].kinds:
         faults.add(
             Reason.BAD_PARAMETER,
             here,
-            required=f"a mechanism for columns of type {column.type}: {_fitting(column)}",
+            required=f"a mechanism for columns of type {column.type}: {fitting(column)}",
             came=f"`{name}`, which is for {' and '.join(MECHANISMS[name].kinds)}",
             fix="Choose one of them, or correct the type.",
         )
@@ -136,7 +132,8 @@ def _not_taken(key: str, parameter: str, mechanism: str, path: KeyPath, faults: 
     )
 
 
-def _fitting(column: NoisedColumn) -> str:
+def fitting(column: NoisedColumn) -> str:
+    """The mechanisms for a column, as a list in words."""
     kind = domain_kind(column)
     names = [name for name, mechanism in MECHANISMS.items() if kind in mechanism.kinds]
     if isinstance(column, CategoryColumn) and len(column.domain.codes) != 2:

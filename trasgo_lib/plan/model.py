@@ -12,6 +12,8 @@ from trasgo_lib.config import LossName, ReleaseConfig
 from trasgo_lib.data import Domain
 from trasgo_lib.mechanisms import Chain, Channel
 from trasgo_lib.plan.channels import Parameter, chain_of, channel_of
+from trasgo_lib.plan.prior import PublicPrior
+from trasgo_lib.plan.selection import MechanismSelection
 
 Role = Literal["noised", "public", "drop", "unit"]
 PartType = Literal["number", "category", "date"]
@@ -108,6 +110,7 @@ class UnitPlan:
         members: the codes of the file by coarse code, or empty where the file holds the domain's own codes.
         parts: the columns of a group, in its order; empty for every other unit. What a group says itself of missing
             values, dates and bounds is void: each part has its own.
+        selection: how ``auto`` came to the mechanism, or None where the release file names it.
     """
 
     name: str
@@ -131,6 +134,7 @@ class UnitPlan:
     chain_digest: str
     members: Members = ()
     parts: tuple[PartPlan, ...] = ()
+    selection: MechanismSelection | None = None
 
     def part(self, name: str) -> PartPlan:
         """The part of a group that gives a column.
@@ -205,7 +209,9 @@ class ReleasePlan:
         on_unmet: what happens when a target cannot be met.
         max_rounds: most rounds.
         correlation: the correlation behind correlation_loss.
-        digest: SHA-256 over everything privacy relevant, hex; frozen with the version at the first reserve.
+        digest: SHA-256 over everything privacy relevant, hex; frozen with the version at the first reserve. A prior is
+            in it through what it decides, and not otherwise.
+        prior: public knowledge of the values, or None.
     """
 
     config: ReleaseConfig
@@ -228,6 +234,7 @@ class ReleasePlan:
     max_rounds: int
     correlation: Literal["pearson", "spearman", "kendall"]
     digest: str
+    prior: PublicPrior | None = None
 
     def unit(self, name: str) -> UnitPlan:
         """The noise unit of that name.

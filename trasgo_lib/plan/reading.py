@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import cast
 
-from trasgo_lib.config import UnitColumn
+from trasgo_lib.config import CsvOptions, UnitColumn
 from trasgo_lib.data import ProductDomain
 from trasgo_lib.data.reading import ColumnReading, CsvReading, GroupReading, Kind, SourceReading
 from trasgo_lib.plan.model import ReleasePlan, UnitPlan
@@ -21,20 +21,25 @@ def source_reading(plan: ReleasePlan) -> SourceReading:
         path=plan.source_path,
         format=plan.config.source.format,
         columns=tuple(_column(plan, position) for position in range(len(plan.columns))),
-        csv=CsvReading(
-            encoding=csv.encoding,
-            delimiter=csv.delimiter,
-            decimal=csv.decimal,
-            thousands=csv.thousands,
-            header=csv.header,
-            quote=csv.quote,
-            missing=csv.missing,
-            trim=csv.trim,
-        ),
+        csv=csv_reading(csv),
         privacy_unit=unit.column if isinstance(unit, UnitColumn) else None,
         max_rows=plan.max_rows,
         row_order=plan.row_order,
         groups=tuple(_group(unit) for unit in plan.units if unit.parts),
+    )
+
+
+def csv_reading(csv: CsvOptions) -> CsvReading:
+    """How a CSV file is written, for the ingest room."""
+    return CsvReading(
+        encoding=csv.encoding,
+        delimiter=csv.delimiter,
+        decimal=csv.decimal,
+        thousands=csv.thousands,
+        header=csv.header,
+        quote=csv.quote,
+        missing=csv.missing,
+        trim=csv.trim,
     )
 
 

@@ -40,6 +40,8 @@ def _head(explanation: PlanExplanation) -> Iterator[str]:
 def _unit(unit: UnitExplanation) -> Iterator[str]:
     columns = f" of {', '.join(unit.columns)}" if unit.type == "group" else ""
     yield f"{unit.name}: {unit.type}{columns}, {unit.mechanism}"
+    if unit.selection:
+        yield from _field("chosen by", unit.selection)
     yield from _field("values", unit.values)
     yield from _field("sensitivity", unit.sensitivity)
     yield from _field("missing", unit.missing)

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from trasgo_lib.budget import cost
 from trasgo_lib.config import KeyPath, NoisedColumn, PointColumn
 from trasgo_lib.errors import Reason
+from trasgo_lib.plan.auto import choices
 from trasgo_lib.plan.channels import Parameter
 from trasgo_lib.plan.digest import chain_digest, reading_of_file
 from trasgo_lib.plan.faults import FaultCollector
@@ -17,7 +20,7 @@ from trasgo_lib.plan.levels import (
     first_level,
     level_path,
 )
-from trasgo_lib.plan.mechanism import known_mechanism, parameters_of
+from trasgo_lib.plan.mechanism import AUTO, known_mechanism, parameters_of
 from trasgo_lib.plan.model import PartPlan, Target, UnitPlan
 from trasgo_lib.plan.parts import compile_part, reading_of_part, released_names
 
@@ -37,12 +40,33 @@ def compile_unit(column: NoisedColumn, path: KeyPath, context: UnitContext, faul
     _check_target(column, path, faults)
     if part is None or mechanism is None:
         return None
+    if mechanism == AUTO:
+        return _chosen_unit(column, part, path, context, faults)
     parameters = parameters_of(column, mechanism, path, faults)
     if len(faults.found) > before:
         return None
     demand = _demand(column, mechanism, part, parameters, path, context)
     levels = compile_levels(demand, context, faults)
     return None if levels is None else _unit(column, part, demand, levels, context)
+
+
+def _chosen_unit(
+    column: NoisedColumn, part: PartPlan, path: KeyPath, context: UnitContext, faults: FaultCollector
+) -> UnitPlan | None:
+    """The unit of a column with ``auto``: the best mechanism whose levels can all be built."""
+    before, trouble = len(faults.found), None
+    for choice in choices(column, part, path, context, faults):
+        if len(faults.found) > before:
+            break
+        tried = FaultCollector(faults.loaded)
+        demand = _demand(column, choice.mechanism, choice.part, choice.parameters, path, context)
+        levels = compile_levels(demand, context, tried)
+        if levels is not None:
+            return replace(_unit(column, choice.part, demand, levels, context), selection=choice.selection)
+        trouble = trouble or tried
+    if trouble is not None:
+        faults.found += trouble.found
+    return None
 
 
 def _demand(

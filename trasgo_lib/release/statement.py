@@ -6,10 +6,13 @@ take it for the loss of everything that left.
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from trasgo_lib.budget import Cost, LossEvent, event_from_json, event_to_json
 from trasgo_lib.reporting import ReleaseFacts, wording
+
+if TYPE_CHECKING:
+    from trasgo_lib.plan.selection import MechanismSelection
 
 _TYPE = "type"
 """Key of a stored loss event that names what was done."""
@@ -102,11 +105,26 @@ def _unit(facts: ReleaseFacts, name: str, suffix: str) -> dict[str, Any]:
     return {
         "name": name,
         "mechanism": facts.published_channel(name).name,
+        "mechanism_selection": _mechanism_selection(facts.plan.unit(name).selection),
         "draws": [draw_document(event, suffix) for event in facts.draws(name)],
         **amounts(facts.charged(name), "_charged", suffix),
         "target": None if target is None else {"loss": target.loss, "ceiling": target.ceiling, "met": outcome.met},
         # a loss is public only where it was estimated from released data
         "loss": _loss(outcome.estimate),
+    }
+
+
+def _mechanism_selection(found: MechanismSelection | None) -> dict[str, Any] | None:
+    """How ``auto`` came to the mechanism, from public knowledge alone; None where the release file names it."""
+    if found is None:
+        return None
+    return {
+        "from": "public prior" if found.digest else "only candidate",
+        "source": found.source or None,
+        "prior_sha256": found.digest or None,
+        "loss": found.loss,
+        "candidates": [str(prospect.candidate) for prospect in found.prospects],
+        "in_words": found.in_words,
     }
 
 

@@ -32,7 +32,7 @@ def render_report(facts: ReleaseFacts) -> str:
     lines += table(
         ("column", "mechanism", "domain", "noise", "draws", "charged", "target", "estimated loss", "met"), _units(facts)
     )
-    lines += [*_passed_through(facts)]
+    lines += [*_chosen(facts), *_passed_through(facts)]
     lines += section("Order of the rows", cell(wording.row_order(facts.plan)))
     lines += section("Output checks", _checks_lead(facts))
     lines += table(("check", "column", "observed", "limit", "passed"), _checks(facts))
@@ -105,6 +105,14 @@ def _loss_words(outcome: UnitOutcome) -> str:
         return "" if outcome.met is None else "not published"
     value, low, high = outcome.estimate
     return f"{value:.3g} ({low:.3g} to {high:.3g})"
+
+
+def _chosen(facts: ReleaseFacts) -> Iterator[str]:
+    """How the mechanisms came about that the release file left open."""
+    for unit in facts.plan.units:
+        if unit.selection is not None:
+            yield f"{cell(unit.name)}: {cell(unit.selection.in_words)}."
+            yield ""
 
 
 def _passed_through(facts: ReleaseFacts) -> Iterator[str]:

@@ -65,7 +65,7 @@ def only_fault(tmp_path: Path, columns: Iterable[str], head: str = HEAD) -> Faul
         ('step: "10"', 'step: "7"', "domain.step", Reason.BAD_DOMAIN),
         ('step: "10"', 'step: "0.000001"', "domain.step", Reason.BAD_DOMAIN),
         ("mechanism: laplace", "mechanism: laplce", "mechanism", Reason.UNKNOWN_NAME),
-        ("mechanism: laplace", "mechanism: auto", "mechanism", Reason.NOT_BUILT_YET),
+        ("mechanism: laplace", "mechanism: auto", "mechanism", Reason.BAD_PARAMETER),
         ("mechanism: laplace", "mechanism: planar_laplace", "mechanism", Reason.BAD_PARAMETER),
         ("mechanism: laplace", 'mechanism: laplace, delta: "1e-9"', "delta", Reason.BAD_PARAMETER),
         ("mechanism: laplace", "mechanism: laplace, utility: ordinal", "utility", Reason.BAD_PARAMETER),
