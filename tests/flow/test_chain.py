@@ -79,12 +79,14 @@ def test_a_chained_release_verifies_and_a_rerun_changes_nothing(chained: Office)
 def test_only_levels_that_were_looked_at_touch_a_disk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     office = _chained(tmp_path)
     finer: list[bytes] = []
+    revealed: list[bytes] = []
     reveal = tasks.draw.reveal_codes
 
     def watched(
         chain: Chain, level: object, private: PrivateCodes, streams: Streams, directory: Path, key: bytes
     ) -> ReleasedCodes:
         codes = read_codes(private)
+        revealed.append(chain.sample(codes, streams, level)[:4096].tobytes())  # type: ignore[arg-type]
         for above in chain.levels[chain.rung(level) + 1 :]:  # type: ignore[arg-type]
             finer.append(chain.sample(codes, streams, above)[:4096].tobytes())
         return reveal(chain, level, private, streams, directory, key)  # type: ignore[arg-type]
@@ -98,6 +100,8 @@ def test_only_levels_that_were_looked_at_touch_a_disk(tmp_path: Path, monkeypatc
     office.run("--quiet")
     stored = [path.read_bytes() for path in tmp_path.rglob("*") if path.is_file() and path.name != "people.csv"]
     assert finer and not [level for level in finer if any(level in body for body in stored)]
+    # the search can find what is there: every level that was looked at stands in a file
+    assert revealed and all(any(level in body for body in stored) for level in revealed)
 
 
 def test_a_crash_between_rounds_resumes_with_the_same_bits_and_no_second_charge(

@@ -35,6 +35,10 @@ _MOST_STAIRCASE = 4096
 _IN_GROUP = "columns of one group share their noise: see what the forecast says of groups"
 
 
+_Laws = Mapping[str, ReleasedLaw | str | None]
+"""By column, what its channel makes of it: None for one that is constant, or why there is no channel."""
+
+
 @dataclass(frozen=True, slots=True)
 class Option:
     """A mechanism that a noise unit could have.
@@ -151,34 +155,35 @@ def loss_curves(
         say: told how far the work is.
     """
     curves = []
+    declared = {level: _declared_laws(plan, population, level) for level in levels}
     for law in population.laws:
         unit = plan.unit(law.column.unit)
         say(f"losses of {law.name} by epsilon and rows")
         for option in options_of(unit):
             counts = row_counts if option.is_declared else [rows]
-            curves.append(_curve(plan, population, law, option, levels, counts, stream))
+            curves.append(_curve(plan, population, declared, law, option, counts, stream))
     return tuple(curves)
 
 
 def _curve(
     plan: ReleasePlan,
     population: Population,
+    declared: Mapping[Epsilon, _Laws],
     law: KnownLaw,
     option: Option,
-    levels: Sequence[Epsilon],
     row_counts: Sequence[int],
     stream: Callable[..., Keystream],
 ) -> Curve:
     unit = plan.unit(law.column.unit)
     loss = _loss_of(unit, law, population)
     cells = []
-    for level in levels:
+    for level, laws in declared.items():
         channel = _column_channel(unit, law.column, option, level)
         own = stream("curve", law.name, level.text)
         if isinstance(channel, str):
             found = dict.fromkeys(row_counts, Estimate.none(channel))
         elif loss == "correlation_loss":
-            found = _correlations(plan, population, law, channel, level, row_counts, own)
+            found = _correlations(population, laws, law, channel, row_counts, own)
         else:
             found = {rows: _divergence(law, loss, level, channel, rows, own) for rows in row_counts}
         cells += [Cell(level, rows, found[rows]) for rows in row_counts]
@@ -198,26 +203,37 @@ def _divergence(law: KnownLaw, loss: str, level: Epsilon, channel: Channel, rows
     return found.loss
 
 
+def _declared_laws(plan: ReleasePlan, population: Population, level: Epsilon) -> _Laws:
+    """Every column before and after its declared mechanism at a level; none where no correlation loss is asked for."""
+    if not any(_loss_of(plan.unit(law.column.unit), law, population) == "correlation_loss" for law in population.laws):
+        return {}
+    laws: dict[str, ReleasedLaw | str | None] = {}
+    for law in population.laws:
+        unit = plan.unit(law.column.unit)
+        channel = _column_channel(unit, law.column, options_of(unit)[0], level)
+        laws[law.name] = channel if isinstance(channel, str) else ReleasedLaw.of(law, channel)
+    return laws
+
+
 def _correlations(
-    plan: ReleasePlan,
     population: Population,
+    declared: _Laws,
     law: KnownLaw,
     channel: Channel,
-    level: Epsilon,
     row_counts: Sequence[int],
     stream: Keystream,
 ) -> dict[int, Estimate]:
     """By number of rows: the other columns are released at the same level through their declared mechanisms."""
     if law.column.group is not None:
         return dict.fromkeys(row_counts, Estimate.none(_IN_GROUP))
-    released: dict[str, ReleasedLaw | None] = {}
-    for other in population.laws:
-        unit = plan.unit(other.column.unit)
-        theirs = channel if other is law else _column_channel(unit, other.column, options_of(unit)[0], level)
+    laws: dict[str, ReleasedLaw | None] = {law.name: ReleasedLaw.of(law, channel)}
+    for name, theirs in declared.items():
+        if name == law.name:
+            continue
         if isinstance(theirs, str):
             return dict.fromkeys(row_counts, Estimate.none(theirs))
-        released[other.name] = ReleasedLaw.of(other, theirs)
-    return {rows: expected_correlation_loss(population, released, law.name, rows, stream) for rows in row_counts}
+        laws[name] = theirs
+    return {rows: expected_correlation_loss(population, laws, law.name, rows, stream) for rows in row_counts}
 
 
 def prior_counts(law: KnownLaw) -> NDArray[np.int64]:

@@ -131,3 +131,12 @@ def test_intervals_narrow_with_rows(demo, rows):
     curve = loss_curves(demo.plan, demo.population, LEVELS[:1], [rows, 4 * rows], rows, stream)[0]
     widths = [found.high - found.low for found in (curve.at(LEVELS[0], rows), curve.at(LEVELS[0], 4 * rows))]
     assert widths[0] / widths[1] == pytest.approx(2, rel=0.2)
+
+
+def test_columns_with_a_missing_code_get_mechanisms_that_have_one(demo):
+    unit = replace(demo.plan.unit("wage"), missing="code", mechanism="laplace", parameters=(("missing", True),))
+    options = options_of(unit)
+    assert [option.label for option in options] == ["laplace", "gaussian", "4 bins", "8 bins"]
+    for option in options:
+        channel = channel_of(option.mechanism, unit.domain, LEVELS[0], option.parameters)
+        assert channel.outputs == unit.domain.size + 1

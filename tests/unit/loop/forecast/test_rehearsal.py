@@ -1,6 +1,7 @@
 """The loop rehearsed on public rows: what it spends, what it cannot meet, and why."""
 
 from dataclasses import replace
+from pathlib import Path
 from types import SimpleNamespace
 
 import numpy as np
@@ -19,8 +20,9 @@ from trasgo_lib.loop.forecast import (
     unit_codes,
 )
 from trasgo_lib.noise import Keystream
-from trasgo_lib.plan import Target
+from trasgo_lib.plan import Target, read_plan
 
+DEMO = Path(__file__).resolve().parents[4] / "configs" / "demo" / "cps1988.yaml"
 PUBLIC, ROOT = bytes(32), bytes([7] * 32)
 
 
@@ -135,3 +137,18 @@ def test_groups_get_the_codes_of_their_columns(demo, generous):
 
 def _parts(*names):
     return tuple(SimpleNamespace(name=name) for name in names)
+
+
+def test_what_auto_chose_stays_whatever_the_room(tmp_path):
+    """A larger total could lead ``auto`` elsewhere; the rehearsal is of the plan that will run."""
+    text = DEMO.read_text(encoding="utf-8")
+    declared = "mechanism: binned_randomized_response\n    noise_bins: 4\n    target"
+    config = tmp_path / "auto.yaml"
+    config.write_text(text.replace(declared, "mechanism: auto\n    target", 1), encoding="utf-8")
+    loaded, plan = read_plan(config)
+    chosen = plan.unit("wage")
+    assert chosen.selection is not None
+    wide = generous_plan(loaded, plan).unit("wage")
+    assert (wide.mechanism, wide.parameters, wide.bins) == (chosen.mechanism, chosen.parameters, chosen.bins)
+    assert wide.selection is None
+    assert wide.rungs[-1] > Epsilon.parse("12")
