@@ -38,3 +38,13 @@ def prepare_prefect(home: Path) -> None:
         os.environ.setdefault(name, value)
     if "PREFECT_API_URL" not in os.environ:
         os.environ.setdefault("PREFECT_HOME", str(home / "prefect"))
+
+
+def home() -> Path:
+    """The state folder: ``TRASGO_HOME``, else ``.trasgo`` in the working directory."""
+    return Path(os.environ.get("TRASGO_HOME") or ".trasgo").absolute()
+
+
+def actor() -> str:
+    """Who acts, as the ledger records it: ``TRASGO_ACTOR``, else the login name."""
+    return os.environ.get("TRASGO_ACTOR") or os.environ.get("USER") or os.environ.get("LOGNAME") or "unnamed"

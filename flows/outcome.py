@@ -80,6 +80,21 @@ class Outcome:
             "met": entry["met"],
         }
 
+    def require_met_in_public(self) -> None:
+        """Stop when the version is held; says nothing of its losses, for orchestrators.
+
+        Raises:
+            TargetsNotMetError: it is held.
+        """
+        if self.state is State.HELD:
+            raise TargetsNotMetError.of(
+                Reason.TARGET_NOT_MET,
+                self.release,
+                required="every loss target within epsilon_total",
+                came="a version that is held",
+                fix=f"Read the report in {self.restricted}; another target is another version, charged in full.",
+            )
+
     def require_met(self) -> None:
         """Stop when the version is held.
 

@@ -8,6 +8,7 @@ from typing import Any, Literal
 from prefect import flow, unmapped
 from prefect.task_runners import TaskRunner, ThreadPoolTaskRunner
 
+from tasks.artifacts import CHECKED, DONE, INGESTED, PROBED, Progress, show_release, show_rounds
 from tasks.check import check_release, prepare_probe
 from tasks.draw import Draw, draw_unit, reserve
 from tasks.heartbeat import HeldLease
@@ -42,25 +43,32 @@ def release(ref: RunRef) -> Literal["published", "held"]:
     """
     session = open_session(ref)
     with session.hold_lease() as held:
+        progress = Progress(session.plan)
         table = ingest(ref)
-        course, newest, released = _loop(ref, session.plan, table, held)
+        progress.at(INGESTED)
+        course, newest, released = _loop(ref, session.plan, table, held, progress)
         if course.stop.shortfalls and session.plan.on_unmet == "hold":
             measure_exactly(ref, table, released, newest)
             hold(ref, opaque(course))
+            progress.at(DONE)
             return "held"
         probes = [future.result() for future in prepare_probe.map(unmapped(ref), list(newest))]
         probed = draw_unit.map(unmapped(ref), probes, list(newest), unmapped("probe"))
         pairs = list(zip(probes, [future.result() for future in probed], strict=True))
+        progress.at(PROBED)
         checked = check_release(ref, ReleasedTable(table.rows, released, table.public), newest, pairs)
         mark_checked(ref, opaque(course), checked)
         measure_exactly(ref, table, released, newest)
+        progress.at(CHECKED)
         held.require()
         publish(ref, table.rows, opaque(course), checked)
+        progress.at(DONE)
+        show_release(session)
         return "published"
 
 
 def _loop(
-    ref: RunRef, plan: ReleasePlan, table: PrivateTable, held: HeldLease
+    ref: RunRef, plan: ReleasePlan, table: PrivateTable, held: HeldLease, progress: Progress
 ) -> tuple[Course, tuple[Draw, ...], tuple[ReleasedCodes, ...]]:
     newest: dict[str, Draw] = {}
     released: dict[str, ReleasedCodes] = {}
@@ -77,7 +85,9 @@ def _loop(
         current = tuple(newest[unit.name] for unit in plan.units)
         measured = measure_round(ref, table, [released[unit.name] for unit in plan.units], current, opaque(measured))
         history = history.append(measured.entries)
+        progress.after_round(len(history.rounds))
         step = next_step(plan, history, measured.predictions)
+    show_rounds(plan, history)
     units = [unit.name for unit in plan.units]
     return Course(history, step), tuple(newest[name] for name in units), tuple(released[name] for name in units)
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import logging
-import os
 import signal
 import sys
 import threading
@@ -18,6 +17,8 @@ import typer
 from rich.console import Console
 from rich.text import Text
 
+from flows.environment import actor as actor
+from flows.environment import home as home
 from trasgo_lib.errors import Fault, InterruptedRunError, Reason, StoreError, TrasgoError
 
 out = Console(highlight=False, soft_wrap=True, markup=False, emoji=False)
@@ -25,16 +26,6 @@ out = Console(highlight=False, soft_wrap=True, markup=False, emoji=False)
 
 err = Console(stderr=True, highlight=False, soft_wrap=True, markup=False, emoji=False)
 """Standard error: progress and faults."""
-
-
-def home() -> Path:
-    """The state folder: ``TRASGO_HOME``, else ``.trasgo`` in the working directory."""
-    return Path(os.environ.get("TRASGO_HOME") or ".trasgo").absolute()
-
-
-def actor() -> str:
-    """Who acts, as the ledger records it: ``TRASGO_ACTOR``, else the login name."""
-    return os.environ.get("TRASGO_ACTOR") or os.environ.get("USER") or os.environ.get("LOGNAME") or "unnamed"
 
 
 def say_json(document: Mapping[str, object]) -> None:

@@ -11,7 +11,7 @@ from rich.table import Table
 
 from flows.cli.console import actor, err, guarded, home, out, progress, say_json
 from trasgo_lib.budget import Cost
-from trasgo_lib.errors import ConflictError, InputContractError, Reason, TargetsNotMetError
+from trasgo_lib.errors import TargetsNotMetError
 
 if TYPE_CHECKING:
     from flows.outcome import Outcome
@@ -49,23 +49,10 @@ def _run(config: Path, as_json: bool, quiet: bool, *, may_start: bool) -> None:
 
 
 def _run_session(ref: RunRef, as_json: bool, quiet: bool, *, may_start: bool) -> None:
-    from flows.outcome import finished, outcome_of
-    from tasks.session import open_session
-    from tasks.signing import require_signing_key
+    from flows.version import run_version
     from trasgo_lib.records import State
 
-    session = open_session(ref)
-    if not may_start and session.version() is None:
-        raise _nothing_to_resume(session)
-    session.require_whole_ledger()
-    session.require_account()
-    is_over = finished(session) is not None
-    if not is_over:
-        session.require_stores()
-        require_signing_key(session)
-        with progress(quiet or as_json):
-            _execute(ref, session)
-    outcome = outcome_of(session, already=is_over)
+    session, outcome = run_version(ref, may_start=may_start, around=progress(quiet or as_json))
     if as_json:
         say_json(outcome.to_json())
         if outcome.state is State.HELD:
@@ -82,39 +69,6 @@ def _reference(config: Path) -> tuple[RunRef, ReleasePlan]:
     loaded, plan = read_plan(config)
     ref = RunRef(config=str(config.absolute()), config_digest=loaded.text_digest, home=str(home()), actor=actor())
     return ref, plan
-
-
-def _execute(ref: RunRef, session: Session) -> None:
-    """Run the flow; where it refused the input, show the counts that the orchestrator was not told."""
-    import logging
-
-    logging.getLogger("trasgo").info("starting the orchestrator (about 10 s; 25 s the first time)")
-    from flows.orphans import children_end_with_this_process
-    from flows.release import release
-    from tasks.workspace import Workspace
-
-    workspace = Workspace(session.work)
-    workspace.clear_faults()
-    try:
-        with children_end_with_this_process():
-            release(ref)
-    except InputContractError:
-        counted = workspace.read_faults()
-        if counted is None:
-            raise
-    else:
-        return
-    raise counted
-
-
-def _nothing_to_resume(session: Session) -> ConflictError:
-    return ConflictError.of(
-        Reason.NOTHING_TO_RESUME,
-        f"version {session.plan.dataset}/{session.plan.version}",
-        required="a version that was begun",
-        came="none",
-        fix="Start it with: trasgo run",
-    )
 
 
 def _print(session: Session, outcome: Outcome) -> None:

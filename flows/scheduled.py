@@ -1,0 +1,43 @@
+"""What a scheduled deployment runs: one release file, taken as far as it goes. See ``deployments/prefect.yaml``."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from prefect import flow
+
+from flows.environment import actor, home, prepare_prefect
+from flows.outcome import Outcome
+from tasks.policies import at_boundary
+from tasks.session import RunRef, open_session
+from trasgo_lib.plan import read_plan
+
+
+@flow(name="scheduled release", persist_result=False, validate_parameters=False)
+def scheduled_release(config: str) -> str:
+    """Run the version that a release file declares; a published one is left as it is.
+
+    Args:
+        config: the release file, from the worker's folder or absolute; public.
+
+    Returns:
+        The state it has come to, a public word.
+
+    Raises:
+        TrasgoError: without row counts, since the orchestrator stores it. Those stand in the restricted root.
+    """
+    outcome = _run(config)
+    outcome.require_met_in_public()
+    return outcome.state.value
+
+
+@at_boundary
+def _run(config: str) -> Outcome:
+    from flows.version import run_version
+
+    prepare_prefect(home())
+    open_session.cache_clear()
+    path = Path(config).absolute()
+    loaded, _ = read_plan(path)
+    ref = RunRef(config=str(path), config_digest=loaded.text_digest, home=str(home()), actor=actor())
+    return run_version(ref)[1]

@@ -1,0 +1,73 @@
+"""One run of one version: what must hold before, the release flow, and what the version has become.
+
+The command and the scheduled flow both go through here, so that neither can leave a check out.
+"""
+
+from __future__ import annotations
+
+import logging
+from contextlib import AbstractContextManager, nullcontext
+
+from flows.outcome import Outcome, finished, outcome_of
+from tasks.session import RunRef, Session, open_session
+from tasks.signing import require_signing_key
+from tasks.workspace import Workspace
+from trasgo_lib.errors import ConflictError, InputContractError, Reason
+
+
+def run_version(
+    ref: RunRef, *, may_start: bool = True, around: AbstractContextManager[object] | None = None
+) -> tuple[Session, Outcome]:
+    """Take a version as far as it goes; a finished one is left as it is.
+
+    Args:
+        ref: the run.
+        may_start: False to refuse a version that was never begun.
+        around: entered while the release flow works, to show its progress.
+
+    Raises:
+        InputContractError: with the row counts, which the orchestrator was not told; for the runner's eyes.
+        TrasgoError: something that must hold does not.
+    """
+    session = open_session(ref)
+    if not may_start and session.version() is None:
+        raise _nothing_to_resume(session)
+    session.require_whole_ledger()
+    session.require_account()
+    is_over = finished(session) is not None
+    if not is_over:
+        session.require_stores()
+        require_signing_key(session)
+        with around or nullcontext():
+            _execute(ref, session)
+    return session, outcome_of(session, already=is_over)
+
+
+def _execute(ref: RunRef, session: Session) -> None:
+    """Run the flow; where it refused the input, raise the counts that the orchestrator was not told."""
+    logging.getLogger("trasgo").info("starting the orchestrator (about 10 s; 25 s the first time)")
+    from flows.orphans import children_end_with_this_process
+    from flows.release import release
+
+    workspace = Workspace(session.work)
+    workspace.clear_faults()
+    try:
+        with children_end_with_this_process():
+            release(ref)
+    except InputContractError:
+        counted = workspace.read_faults()
+        if counted is None:
+            raise
+    else:
+        return
+    raise counted
+
+
+def _nothing_to_resume(session: Session) -> ConflictError:
+    return ConflictError.of(
+        Reason.NOTHING_TO_RESUME,
+        f"version {session.plan.dataset}/{session.plan.version}",
+        required="a version that was begun",
+        came="none",
+        fix="Start it with: trasgo run",
+    )
