@@ -1,14 +1,40 @@
-"""An office for tests that kill its runs."""
+"""Offices for tests that kill runs or let them fail."""
 
 from __future__ import annotations
 
+import os
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from killed import fix_keys_and_clock
 from office import Office
+from sites import Places
+
+from tasks.session import open_session
 
 
 @pytest.fixture
 def office(tmp_path: Path) -> Office:
     """A fresh office."""
     return Office(tmp_path)
+
+
+@pytest.fixture(scope="module")
+def home(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Wrapping and signing key of every office here."""
+    office = Office(tmp_path_factory.mktemp("keys"))
+    assert office.trasgo("key", "init").exit_code == 0
+    return office.home
+
+
+@pytest.fixture(scope="module")
+def places(home: Path, tmp_path_factory: pytest.TempPathFactory, request: pytest.FixtureRequest) -> Iterator[Places]:
+    """The offices of this module, under fixed keys and a frozen clock."""
+    before = dict(os.environ)
+    with pytest.MonkeyPatch.context() as patch:
+        fix_keys_and_clock(patch.setattr)
+        yield Places(home, tmp_path_factory.mktemp("killed"), request)
+    open_session.cache_clear()
+    for name in set(os.environ) - set(before):
+        del os.environ[name]

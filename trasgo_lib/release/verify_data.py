@@ -21,7 +21,7 @@ from trasgo_lib.checks import (
 from trasgo_lib.data import CategoryDomain, domain_from_description
 from trasgo_lib.errors import Reason, TrasgoError
 from trasgo_lib.release.package import data_key
-from trasgo_lib.release.stored import is_out_of_reach, open_stored
+from trasgo_lib.release.stored import is_out_of_reach, on_disk, open_stored
 from trasgo_lib.release.verification import VerificationResult, failed, judge
 from trasgo_lib.storage import ObjectStore
 
@@ -120,7 +120,8 @@ def _label_array(labels: tuple[str, ...] | tuple[int, ...]) -> pa.Array:
 
 
 def _verify_csv(store: ObjectStore, prefix: str, csv: str, parquet: str) -> VerificationResult:
-    result = csv_equals_parquet(_open(store, prefix, csv), _open(store, prefix, parquet))
+    with on_disk(store, f"{prefix}/{csv}" if prefix else csv) as path:
+        result = csv_equals_parquet(path, _open(store, prefix, parquet))
     return VerificationResult(
         "CSV equals Parquet", csv, result.passed, result.limit, result.observed, Reason.CHECK_FAILED
     )

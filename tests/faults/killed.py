@@ -1,0 +1,129 @@
+"""The ``trasgo`` command in a process that kills itself at one point of a run: ``killed.py POINT ARGUMENT...``.
+
+The product knows nothing of this: one function is wrapped before the command starts. Roots and clock are fixed as well,
+so that a run that was killed and resumed can be held against one that was not, byte for byte.
+"""
+
+from __future__ import annotations
+
+import functools
+import os
+import signal
+import sys
+from collections.abc import Callable
+from typing import Any
+
+SECRET = bytes(range(32))
+MOMENT = "2030-01-31T12:00:00+00:00"
+
+Patch = Callable[[object, str, object], None]
+Wrapped = Callable[..., Any]
+
+
+def fix_keys_and_clock(patch: Patch) -> None:
+    """Give every version the same root and every account the same digest key, at one instant.
+
+    Args:
+        patch: ``setattr``, or that of a test's monkeypatch.
+    """
+    import tasks.session
+    import trasgo_lib.keys
+
+    patch(trasgo_lib.keys, "new_secret", lambda random: SECRET)
+    patch(tasks.session, "new_secret", lambda random: SECRET)
+    patch(tasks.session, "now", lambda: MOMENT)
+
+
+def _die() -> None:
+    os.kill(os.getpid(), signal.SIGKILL)
+
+
+def _after(body: Wrapped, wanted: Callable[..., bool]) -> Wrapped:
+    @functools.wraps(body)
+    def wrapped(*args: Any, **kwargs: Any) -> Any:
+        answer = body(*args, **kwargs)
+        if wanted(*args, **kwargs):
+            _die()
+        return answer
+
+    return wrapped
+
+
+def _before(body: Wrapped, wanted: Callable[..., bool]) -> Wrapped:
+    @functools.wraps(body)
+    def wrapped(*args: Any, **kwargs: Any) -> Any:
+        if wanted(*args, **kwargs):
+            _die()
+        return body(*args, **kwargs)
+
+    return wrapped
+
+
+def _public(store: Any, key: str, ends: str) -> bool:
+    return key.endswith(ends) and "closed" not in store.uri(key)
+
+
+def _wrap(module: str, name: str, how: Callable[[Wrapped, Callable[..., bool]], Wrapped], wanted: Any) -> None:
+    """Wrap a function of a module, or a method where the name is ``Class.method``."""
+    holder: Any = __import__(module, fromlist=["_"])
+    *classes, last = name.split(".")
+    for part in classes:
+        holder = getattr(holder, part)
+    setattr(holder, last, how(getattr(holder, last), wanted))
+
+
+def _after_reserve() -> None:
+    """The first round is charged, nothing of it is drawn."""
+    _wrap("trasgo_lib.records", "Records.reserve_all", _after, lambda *_: True)
+
+
+def _in_a_draw() -> None:
+    """Released codes are in memory and in no file."""
+    _wrap("trasgo_lib.data.store_codes", "write_batch", _before, lambda directory, *_: "draw" in directory.parts)
+
+
+def _before_a_commit() -> None:
+    """Every level is drawn and written; that it is stands in the database in a transaction that never ends."""
+    wanted = lambda connection, dataset, version, state, *_: str(state) == "drawn"  # noqa: E731
+    _wrap("trasgo_lib.records.lifecycle", "transition", _after, wanted)
+
+
+def _between_two_uploads() -> None:
+    """The first of the public files lies there."""
+    _wrap("trasgo_lib.storage", "ObjectStore.put_once", _after, lambda store, key, *_: _public(store, key, ".parquet"))
+
+
+def _before_the_manifest() -> None:
+    """Every public file but the manifest lies there."""
+    wanted = lambda store, key, *_: _public(store, key, "/manifest.json")  # noqa: E731
+    _wrap("trasgo_lib.storage", "ObjectStore.put_once", _before, wanted)
+
+
+def _after_the_manifest() -> None:
+    """The release is public and the database does not know."""
+    wanted = lambda store, key, *_: _public(store, key, "/manifest.json")  # noqa: E731
+    _wrap("trasgo_lib.storage", "ObjectStore.put_once", _after, wanted)
+
+
+POINTS: dict[str, Callable[[], None]] = {
+    "after reserve": _after_reserve,
+    "in a draw": _in_a_draw,
+    "before a commit": _before_a_commit,
+    "between two uploads": _between_two_uploads,
+    "before the manifest": _before_the_manifest,
+    "after the manifest": _after_the_manifest,
+}
+
+
+def main() -> None:
+    """Arm the point, then run the command."""
+    point = sys.argv.pop(1)
+    fix_keys_and_clock(setattr)
+    POINTS[point]()
+    from flows.cli import main as command
+
+    command()
+
+
+if __name__ == "__main__":
+    main()
