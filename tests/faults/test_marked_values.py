@@ -147,6 +147,10 @@ def search(
 ) -> Search:
     """A search of everything of that office; its scheduled flow finds its state folder."""
     caplog.set_level(logging.DEBUG)
+    # a worker logs warnings and sends them to its server; the tests' own settings would keep it quiet
+    for name in ("prefect", "prefect.flow_runs", "prefect.task_runs"):
+        caplog.set_level(logging.DEBUG, logger=name)
+        monkeypatch.setattr(logging.getLogger(name), "propagate", True)
     monkeypatch.setenv("TRASGO_HOME", str(site.home))
     monkeypatch.setenv("TRASGO_ACTOR", "scheduler")
     return Search(site, s3_server, postgres_server, caplog)
