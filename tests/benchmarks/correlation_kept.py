@@ -12,13 +12,14 @@ import argparse
 from collections.abc import Mapping
 
 import numpy as np
-from candidates import Candidate, best, candidates
+from candidates import best, build, plain, words
 from numpy.typing import NDArray
 from peer import Job, add_peer, run_peer
 from results import machine, table, write_section
 from scipy.special import betaincinv, ndtri
 
 from trasgo_lib.data import NumberDomain
+from trasgo_lib.mechanisms import Candidate
 from trasgo_lib.noise import Keystream
 
 LEVELS = ("1", "2", "4")
@@ -58,9 +59,9 @@ def _kept(released: NDArray, codes: NDArray, partner: NDArray) -> float:
 
 
 def _ours(candidate: Candidate, level: str, codes: NDArray, partner: NDArray, draws: int) -> float:
-    channel = candidate.build(DOMAIN, level)
+    channel = build(candidate, DOMAIN, level)
     drawn = (
-        channel.sample(codes, Keystream(bytes(range(32)), "kept", candidate.words, level, at)) for at in range(draws)
+        channel.sample(codes, Keystream(bytes(range(32)), "kept", words(candidate), level, at)) for at in range(draws)
     )
     return float(np.median([_kept(released, codes, partner) for released in drawn]))
 
@@ -98,16 +99,16 @@ def main() -> None:
         for level in LEVELS:
             chosen = best(prior, DOMAIN, level)
             ours = {
-                each.words: _ours(each, level, codes, partner, asked.draws)
-                for each in [chosen, *candidates(DOMAIN, ("laplace", "gaussian", "staircase"))]
+                words(each): _ours(each, level, codes, partner, asked.draws)
+                for each in [chosen, *map(plain, ("laplace", "gaussian", "staircase"))]
             }
             theirs = None if peers is None else peers[0][name, level]
-            ratios = [_ratio(ours[words], theirs) for words in (chosen.words, "laplace")]
+            ratios = [_ratio(ours[each], theirs) for each in (words(chosen), "laplace")]
             goal = GOALS[level] if name == "bell" else LEAST
-            reached = "-" if theirs is None else "yes" if ours[chosen.words] >= goal * theirs else "**no**"
-            figures = [f"{ours[words]:.3f}" for words in (chosen.words, "laplace", "gaussian", "staircase")]
+            reached = "-" if theirs is None else "yes" if ours[words(chosen)] >= goal * theirs else "**no**"
+            figures = [f"{ours[each]:.3f}" for each in (words(chosen), "laplace", "gaussian", "staircase")]
             shown = "-" if theirs is None else f"{theirs:.3f}"
-            rows.append([name, level, shown, chosen.words, *figures, *ratios, f"{goal}x", reached])
+            rows.append([name, level, shown, words(chosen), *figures, *ratios, f"{goal}x", reached])
             print(*rows[-1], flush=True)
     if not asked.dry:
         write_section("correlation-kept", _text(asked, rows, peers))
@@ -123,7 +124,7 @@ def _text(asked: argparse.Namespace, rows: list[list[object]], peers: tuple[obje
     return [
         f"{machine('scipy')} Peer: {'none' if peers is None else peers[1]}.",
         f"{asked.rows:,} rows over 0 to 100, medians of {asked.draws} draws. "
-        + "; ".join(f"{name}: {words}" for name, words in SHAPES.items())
+        + "; ".join(f"{name}: {law}" for name, law in SHAPES.items())
         + ".",
         "",
         *table(head, rows),

@@ -13,11 +13,11 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from functools import partial
+from functools import lru_cache, partial
 from itertools import combinations
 
 import numpy as np
-from candidates import best
+from candidates import best, build
 from numpy.typing import NDArray
 from peer import Job, add_peer, run_peer
 from rehearsal import root
@@ -94,6 +94,7 @@ def _label(column: Column, level: str) -> Channel:
     return build_channel(name, column.domain, level)
 
 
+@lru_cache
 def _channels(adult: Adult, level: str, is_auto: bool) -> dict[str, Channel]:
     found = {}
     for name, column in adult.columns.items():
@@ -101,7 +102,7 @@ def _channels(adult: Adult, level: str, is_auto: bool) -> dict[str, Channel]:
         if not isinstance(domain, NumberDomain):
             found[name] = _label(column, level)
         elif is_auto:
-            found[name] = best(adult.priors[name], domain, level).build(domain, level)
+            found[name] = build(best(adult.priors[name], domain, level), domain, level)
         else:
             found[name] = build_channel("laplace", domain, level)
     return found

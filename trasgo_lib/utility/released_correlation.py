@@ -194,8 +194,8 @@ def _loss(moments: SecondMoments, chosen: NDArray[np.bool_], noise: NDArray[np.f
     found = 100 * lost / np.maximum(size, LEAST_SPREAD * np.abs(near).sum())  # float64[REPLICATES]
     value, error = float(np.median(found)), float(found.std())
     low, high = (max(0.0, float(end)) for end in np.quantile(found, [0.025, 0.975]))
-    if offsets.any():  # a loss that does not go along with sizes near 0 is skewed the other way round
-        low, high = max(0.0, min(low, value - NORMAL_95 * error)), max(high, value + NORMAL_95 * error)
+    # where sizes near 0 carry the loss its scatter is skewed one way or the other: the wider end counts on either side
+    low, high = max(0.0, min(low, value - NORMAL_95 * error)), max(high, value + NORMAL_95 * error)
     return Estimate(max(0.0, value), low, high, error)
 
 

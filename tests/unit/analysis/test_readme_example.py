@@ -77,7 +77,7 @@ def releases(tmp_path_factory: pytest.TempPathFactory) -> Path:
     expected = expected_table(plan, table.rows, public_types(table))
     report = check_batches(expected, read_parquet_batches(work / "data" / "cps1988.parquet"))
     outcomes = tuple(
-        UnitOutcome(unit.name, (unit.rungs[level(plan, unit)],), True if unit.target else None) for unit in plan.units
+        UnitOutcome(unit.name, (unit.rungs[level(plan, unit)],), False if unit.target else None) for unit in plan.units
     )
     facts = ReleaseFacts(
         plan,
