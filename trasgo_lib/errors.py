@@ -56,6 +56,9 @@ class Reason(StrEnum):
     ROOT_LOST = "root_lost"
     ALREADY_EXISTS = "already_exists"
     NOTHING_TO_RESUME = "nothing_to_resume"
+    # what has to happen before it is public
+    APPROVAL_MISSING = "approval_missing"
+    EMBARGO = "embargo"
     # budget
     OVER_CAP = "over_cap"
     NO_ACCOUNT = "no_account"

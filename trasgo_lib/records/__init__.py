@@ -14,6 +14,7 @@ from trasgo_lib.records.model import (
     VersionRecord,
 )
 from trasgo_lib.records.moving import Contents, Transfer, plan_transfer, transfer
+from trasgo_lib.records.publication import Publication, PublicationTerms, package_digest
 from trasgo_lib.records.records import LEASE_TTL, Records
 from trasgo_lib.records.relocation import Relocation
 
@@ -29,11 +30,14 @@ __all__ = [
     "Head",
     "Lease",
     "Records",
+    "Publication",
+    "PublicationTerms",
     "Relocation",
     "Reservation",
     "State",
     "Transfer",
     "VersionRecord",
+    "package_digest",
     "plan_transfer",
     "transfer",
 ]

@@ -110,6 +110,11 @@ class PostgresBackend:
                 self.address.shown, f"the encoding {encoding}", "Create the database with ENCODING 'UTF8'."
             )
 
+    def forget(self, writer: sa.Engine) -> None:
+        """Vacuum the tables that hold wrapped secrets; their old rows can be read on disk until then."""
+        with writer.execution_options(isolation_level="AUTOCOMMIT").connect() as connection:
+            connection.exec_driver_sql("VACUUM versions, accounts")
+
     def failure(self, error: Exception, *, writing: bool) -> StoreError:
         """What a driver's error means; its text is withheld, since it can hold parameters and addresses."""
         name, cause = self.address.shown, getattr(error, "orig", None) or error
