@@ -71,6 +71,7 @@ class Reason(StrEnum):
     MISSING_FILE = "missing_file"
     EXTRA_FILE = "extra_file"
     SCHEMA_VIOLATION = "schema_violation"
+    WITHDRAWN = "withdrawn"
     CLAIM_NOT_CERTIFIED = "claim_not_certified"
     # machinery
     KEY_UNUSABLE = "key_unusable"

@@ -10,7 +10,8 @@ from rich.table import Table
 
 from flows.cli.console import actor, err, guarded, home, out, progress, say_json
 from trasgo_lib.budget import Cost
-from trasgo_lib.errors import ConflictError, InputContractError, Reason, TargetsNotMetError
+from trasgo_lib.errors import ConflictError, InputContractError, Reason, TargetsNotMetError, WaitingError
+from trasgo_lib.records import State
 
 if TYPE_CHECKING:
     from flows.outcome import Outcome
@@ -40,7 +41,6 @@ def _run(config: Path, as_json: bool, quiet: bool, *, may_start: bool) -> None:
     prepare_prefect(home())
     from flows.outcome import finished, outcome_of
     from tasks.session import open_session
-    from trasgo_lib.records import State
 
     ref = _reference(config)
     session = open_session(ref)
@@ -48,18 +48,24 @@ def _run(config: Path, as_json: bool, quiet: bool, *, may_start: bool) -> None:
         raise _nothing_to_resume(session)
     session.require_whole_ledger()
     session.require_account()
+    session.require_superseded()
     is_over = finished(session) is not None
     if not is_over:
         with progress(quiet or as_json):
-            _execute(ref, session)
+            if session.publication().package is None:
+                _execute(ref, session)
+            else:
+                _go_on_waiting(ref, session)
     outcome = outcome_of(session, already=is_over)
     if as_json:
         say_json(outcome.to_json())
+        if outcome.waiting is not None:
+            raise typer.Exit(WaitingError.exit_code)
         if outcome.state is State.HELD:
             raise typer.Exit(TargetsNotMetError.exit_code)
         return
     _print(session, outcome)
-    outcome.require_met()
+    outcome.require_published()
 
 
 def _reference(config: Path) -> RunRef:
@@ -93,6 +99,24 @@ def _execute(ref: RunRef, session: Session) -> None:
     raise counted
 
 
+def _go_on_waiting(ref: RunRef, session: Session) -> None:
+    """A packaged version: record changed terms, hold it when its embargo was missed, publish it when it may be."""
+    from flows.orphans import children_end_with_this_process
+    from tasks.session import now
+    from trasgo_lib.records import waiting_of
+
+    plan, record = session.plan, session.begin()
+    session.freeze(record.input_digest or "")
+    found = session.records.hold_when_missed(plan.dataset, plan.version, ref.actor, now())
+    session.remove_work()
+    if waiting_of(record, found, session.records.now()) is not None:
+        return
+    from flows.publish import publish
+
+    with children_end_with_this_process():
+        publish(ref)
+
+
 def _nothing_to_resume(session: Session) -> ConflictError:
     return ConflictError.of(
         Reason.NOTHING_TO_RESUME,
@@ -106,8 +130,14 @@ def _nothing_to_resume(session: Session) -> ConflictError:
 def _print(session: Session, outcome: Outcome) -> None:
     plan = session.plan
     public, restricted = _place(outcome.public or ""), _place(outcome.restricted)
-    if outcome.public is None:
+    if outcome.waiting is not None:
+        err.print(
+            f"Waiting: {outcome.release} is packaged and not public. It lies in {restricted}/waiting", markup=False
+        )
+    elif outcome.public is None:
         err.print(f"Held: {outcome.release} is not published. Evidence: {restricted}", markup=False)
+    elif outcome.state is State.WITHDRAWN:
+        out.print(f"Withdrawn: {outcome.release}. Its data are gone, what it spent stays.", markup=False)
     elif outcome.already_published:
         out.print(f"Already published: {outcome.release}. Nothing was drawn, nothing was spent.", markup=False)
     else:

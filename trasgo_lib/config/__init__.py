@@ -23,6 +23,7 @@ from trasgo_lib.config.domains import (
     NumberSpec,
     PointSources,
 )
+from trasgo_lib.config.embargo import Embargo, parse_embargo
 from trasgo_lib.config.faults import closest, in_file_order
 from trasgo_lib.config.keys import documented_keys
 from trasgo_lib.config.ledger import LedgerAddress, PostgresDatabase, SqliteFile, ledger_address
@@ -53,6 +54,7 @@ __all__ = [
     "DateColumn",
     "DateSpec",
     "Document",
+    "Embargo",
     "GeoSpec",
     "GroupSpec",
     "HierarchySpec",
@@ -89,4 +91,5 @@ __all__ = [
     "ledger_address",
     "load_config",
     "load_sound_part",
+    "parse_embargo",
 ]

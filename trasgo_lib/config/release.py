@@ -8,6 +8,7 @@ from typing import Annotated, Literal
 from pydantic import Discriminator, Field, Tag, field_validator, model_validator
 
 from trasgo_lib.config.columns import Column, TargetSpec, require_one_level
+from trasgo_lib.config.embargo import EmbargoError, parse_embargo
 from trasgo_lib.config.shape import (
     ColumnName,
     DeltaText,
@@ -27,6 +28,20 @@ from trasgo_lib.config.shape import (
 )
 
 
+class Supersedes(Model):
+    """The published version that this one takes the place of."""
+
+    version: VersionText = Field(description="the version that is published now", examples=["1"])
+    reason: Literal["error", "revision"] = Field(
+        description="error: something was wrong; revision: planned, with newer data", examples=["error"]
+    )
+    note: Text = Field(
+        description="what changed and why; public, at most 2000 characters",
+        max_length=2000,
+        examples=["37 rows arrived corrected"],
+    )
+
+
 class ReleaseInfo(Model):
     """Which release this is."""
 
@@ -40,6 +55,17 @@ class ReleaseInfo(Model):
     source_note: str = Field(
         default="", description="where the source comes from, for people", examples=["US Census Bureau"]
     )
+    supersedes: Supersedes | None = Field(
+        default=None,
+        description="the published version that this one corrects or revises",
+        examples=[{"version": "1", "reason": "error", "note": "37 rows arrived corrected"}],
+    )
+
+    @model_validator(mode="after")
+    def _another_version(self) -> ReleaseInfo:
+        if self.supersedes is not None and self.supersedes.version == self.version:
+            raise shape_error("another version", "this one", "Name the version before.", at=("supersedes", "version"))
+        return self
 
 
 class CsvOptions(Model):
@@ -220,6 +246,28 @@ class Publish(Model):
         examples=[["parquet", "csv"]],
     )
 
+    approvals: int = Field(
+        default=0, ge=0, le=2, description="people who must approve before anything is public: 0, 1 or 2", examples=[2]
+    )
+    embargo: str | None = Field(
+        default=None,
+        description="local time and zone before which nothing is public",
+        examples=["2026-12-15T09:30:00 Europe/Madrid"],
+    )
+    service_accounts: Many[Text] = Field(
+        default=(), description="actors that are no persons and cannot approve", examples=[["scheduler"]]
+    )
+
+    @field_validator("embargo", mode="after")
+    @classmethod
+    def _an_instant(cls, embargo: str | None) -> str | None:
+        if embargo is not None:
+            try:
+                parse_embargo(embargo)
+            except EmbargoError as error:
+                raise shape_error(error.required, error.came, error.fix) from None
+        return embargo
+
     @field_validator("formats", mode="after")
     @classmethod
     def _parquet_among_them(cls, formats: tuple[str, ...]) -> tuple[str, ...]:
@@ -249,11 +297,17 @@ class Keys(Model):
         default=None, repr=False, description="environment variable that holds the key", examples=["TRASGO_KEY"]
     )
 
+    block: PlaceText | None = Field(
+        default=None, repr=False, description="Prefect Secret block that holds the key", examples=["trasgo-key"]
+    )
+
     @model_validator(mode="after")
     def _one_place(self) -> Keys:
-        if (self.file is None) == (self.env is None):
-            came = "none" if self.file is None else "both"
-            raise shape_error("exactly one of file, env", came, "Write `file: PATH` or `env: NAME`.")
+        named = [name for name in ("file", "env", "block") if getattr(self, name) is not None]
+        if len(named) != 1:
+            came = " and ".join(named) or "none"
+            fix = "Write `file: PATH`, `env: NAME` or `block: NAME`."
+            raise shape_error("exactly one of file, env, block", came, fix)
         return self
 
 

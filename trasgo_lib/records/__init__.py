@@ -1,5 +1,6 @@
 """The records database: accounts, their append-only ledger, versions and their lifecycle."""
 
+from trasgo_lib.records.approving import waiting_of
 from trasgo_lib.records.database import Database
 from trasgo_lib.records.lease import Lease
 from trasgo_lib.records.model import (
@@ -29,9 +30,9 @@ __all__ = [
     "Event",
     "Head",
     "Lease",
-    "Records",
     "Publication",
     "PublicationTerms",
+    "Records",
     "Relocation",
     "Reservation",
     "State",
@@ -40,4 +41,5 @@ __all__ = [
     "package_digest",
     "plan_transfer",
     "transfer",
+    "waiting_of",
 ]

@@ -147,6 +147,22 @@ def too_late(record: VersionRecord, found: Publication) -> WaitingError:
     )
 
 
+def waiting_of(record: VersionRecord, found: Publication, now: str) -> WaitingError | None:
+    """Why a packaged version is not public; None when none waits, or when it may be published.
+
+    Args:
+        record: the version.
+        found: how far it is.
+        now: the database's time.
+    """
+    if found.package is None:
+        return None
+    if found.missing:
+        is_over = found.terms.embargo is not None and not found.is_early(now)
+        return too_late(record, found) if found.missed or is_over else waiting_for_approval(record, found)
+    return waiting_for_embargo(record, found) if found.is_early(now) else None
+
+
 def _require_approvable(record: VersionRecord, found: Publication, package: str, actor: str) -> None:
     if record.state not in _WAITS_IN or found.package is None:
         _refuse(record, "a packaged version that waits", f"one that is {record.state.value} and waits for nothing")

@@ -203,5 +203,3 @@ def _check_links(where: str, noun: str, row: _Row, rows: Sequence[_Row]) -> Iter
 
 def _of(event: _Row, version: _Row) -> bool:
     return (event.dataset, event.version) == (version.dataset, version.version)
-
-

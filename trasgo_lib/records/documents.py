@@ -108,7 +108,9 @@ def charge_entry(reservation: Reservation, charged: Cost, spent: Cost, seq: int,
     return _entry(reservation.account, seq, "charge", reservation, charged, spent, at, prev, body)
 
 
-def rewrap_entry(account: str, sealed: str, actor: str, reason: str, spent: Cost, seq: int, prev: str, at: str) -> Entry:
+def rewrap_entry(
+    account: str, sealed: str, actor: str, reason: str, spent: Cost, seq: int, prev: str, at: str
+) -> Entry:
     """The entry that announces an account's digest key wrapped anew.
 
     Args:

@@ -12,7 +12,7 @@ from trasgo_lib.errors import BudgetError, ConfigError, ConflictError, Reason, S
 from trasgo_lib.records import documents
 from trasgo_lib.records.locking import lock_name, lock_versions
 from trasgo_lib.records.model import Event, State, VersionRecord
-from trasgo_lib.records.publication import PublicationTerms, publication_of
+from trasgo_lib.records.publication import NO_TERMS, PublicationTerms, publication_of
 from trasgo_lib.records.tables import ACCOUNTS, ENTRIES, EVENTS, VERSIONS
 
 NEXT_STATES: Mapping[State, frozenset[State]] = {
@@ -133,7 +133,7 @@ def freeze(
     input_digest: str,
     actor: str,
     at: str,
-    terms: PublicationTerms = PublicationTerms(),
+    terms: PublicationTerms = NO_TERMS,
 ) -> VersionRecord:
     """Fix plan, input and the terms of publication; from the first charge on only embargo and place can change.
 
@@ -227,7 +227,14 @@ def supersede(connection: sa.Connection, dataset: str, old: str, new: str, actor
     record = require_supersedable(connection, dataset, old, new)
     if record.state is State.PUBLISHED:
         _append(
-            connection, _tip(record), "state", State.SUPERSEDED, actor, f"superseded by {new}", {"superseded_by": new}, at
+            connection,
+            _tip(record),
+            "state",
+            State.SUPERSEDED,
+            actor,
+            f"superseded by {new}",
+            {"superseded_by": new},
+            at,
         )
 
 

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 
 from trasgo_lib.records.model import Event, State
 
-_RAN = frozenset({State.PLANNED, State.VALIDATED, State.DRAWN, State.CHECKED, State.HELD})
+_RAN = frozenset({State.PLANNED, State.VALIDATED, State.DRAWN, State.CHECKED})
 """Whoever moved a version to one of these, or fixed its plan, ran it and cannot approve it."""
 
 
@@ -70,6 +70,10 @@ class PublicationTerms:
         )
 
 
+NO_TERMS = PublicationTerms()
+"""Nothing is asked: a checked version is published at once."""
+
+
 @dataclass(frozen=True, slots=True)
 class Publication:
     """How far a version is on its way to the public.
@@ -81,7 +85,6 @@ class Publication:
         runners: who ran the version.
         missed: whether its embargo ended without the approvals; it then needs a new embargo.
         plan_digest: digest of the frozen plan.
-        manifest_digest: SHA-256 of the manifest, once it is published.
     """
 
     terms: PublicationTerms

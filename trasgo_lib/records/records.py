@@ -26,7 +26,7 @@ from trasgo_lib.records.model import (
     State,
     VersionRecord,
 )
-from trasgo_lib.records.publication import Publication, PublicationTerms, publication_of
+from trasgo_lib.records.publication import NO_TERMS, Publication, PublicationTerms, publication_of
 from trasgo_lib.records.relocation import Relocation, relocation_of, require_open
 
 LEASE_TTL = timedelta(seconds=100)
@@ -155,7 +155,7 @@ class Records:
         input_digest: str,
         actor: str,
         at: str,
-        terms: PublicationTerms = PublicationTerms(),
+        terms: PublicationTerms = NO_TERMS,
     ) -> VersionRecord:
         """Fix plan, input and terms of publication; from the first charge on only embargo and place can change.
 
@@ -209,6 +209,15 @@ class Records:
         """
         with self._database.read() as connection:
             return approving.require_publishable(connection, dataset, version, package)
+
+    def require_supersedable(self, dataset: str, old: str, new: str) -> VersionRecord:
+        """The version that another one is to supersede.
+
+        Raises:
+            ConflictError: there is none, it was never published, or another version has superseded it.
+        """
+        with self._database.read() as connection:
+            return lifecycle.require_supersedable(connection, dataset, old, new)
 
     def publish(
         self, dataset: str, version: str, evidence: Mapping[str, str], supersedes: str | None, actor: str, at: str

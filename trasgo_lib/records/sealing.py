@@ -1,7 +1,7 @@
 """Wrapped secrets in the records: wrapped anew under another key, or destroyed; never changed otherwise.
 
-A chained record announces the nonce and the tag of the new bytes and the database lets exactly those in. What was wrapped
-under the old key is overwritten and stands in no record.
+A chained record announces the nonce and the tag of the new bytes and the database lets exactly those in. What was
+wrapped under the old key is overwritten and stands in no record.
 """
 
 from __future__ import annotations
@@ -96,15 +96,14 @@ def destroy_root(
     record = lifecycle.known(connection, dataset, version_name)
     if not record.wrapped_root:
         return record
-    if record.state not in _OVER:
-        if not unfinished:
-            raise ConflictError.of(
-                Reason.STATE_CONFLICT,
-                f"version {dataset}/{version_name}",
-                required="a version that is published, superseded or withdrawn",
-                came=f"one that is {record.state.value}: without its root it can never be finished",
-                fix="To end it for good, what it spent stays spent: --force-unfinished",
-            )
+    if record.state not in _OVER and not unfinished:
+        raise ConflictError.of(
+            Reason.STATE_CONFLICT,
+            f"version {dataset}/{version_name}",
+            required="a version that is published, superseded or withdrawn",
+            came=f"one that is {record.state.value}: without its root it can never be finished",
+            fix="To end it for good, what it spent stays spent: --force-unfinished",
+        )
     _store_root(connection, record, "destroy", b"", actor, reason, at)
     if record.state not in _OVER:
         proof = {"sealed": ""}

@@ -1,6 +1,7 @@
 """Release packages: writers of the public and restricted files, and the verification of what was published."""
 
 from trasgo_lib.release.channel_file import channel_document
+from trasgo_lib.release.corrections import WITHDRAWN, erratum_bytes, erratum_key, withdrawal_bytes
 from trasgo_lib.release.data_files import read_parquet_batches, write_csv, write_parquet
 from trasgo_lib.release.decoding import public_types, released_batches, released_schema, require_released
 from trasgo_lib.release.manifest import MANIFEST, SUMS, StagedFile, manifest_document
@@ -26,6 +27,7 @@ __all__ = [
     "REPORT",
     "STATEMENT",
     "SUMS",
+    "WITHDRAWN",
     "Evidence",
     "StagedFile",
     "StagedPackage",
@@ -33,6 +35,8 @@ __all__ = [
     "VerificationResult",
     "channel_document",
     "compare_staged",
+    "erratum_bytes",
+    "erratum_key",
     "manifest_document",
     "public_types",
     "publish_package",
@@ -47,6 +51,7 @@ __all__ = [
     "stage_restricted",
     "statement_document",
     "verify_release",
+    "withdrawal_bytes",
     "write_csv",
     "write_parquet",
 ]

@@ -14,7 +14,18 @@ from trasgo_lib.errors import Reason, VerificationError
 
 _LARGEST_PATH_SHOWN = 8
 
-SCHEMAS = ("channel", "statement", "manifest", "input_report", "losses", "checks", "provenance", "ledger")
+SCHEMAS = (
+    "channel",
+    "statement",
+    "manifest",
+    "input_report",
+    "losses",
+    "checks",
+    "provenance",
+    "ledger",
+    "erratum",
+    "withdrawn",
+)
 """Names of the stored formats; each has ``schemas/<name>.schema.json``."""
 
 

@@ -75,11 +75,12 @@ def manifest_document(facts: ReleaseFacts, files: Iterable[StagedFile], columns:
         files: every other file of the release.
         columns: published column names, in order.
     """
+    superseded = facts.plan.config.release.supersedes
     return {
         "format": 1,
         "dataset": facts.plan.dataset,
         "version": facts.plan.version,
-        "supersedes": None,
+        "supersedes": None if superseded is None else superseded.version,
         "created": facts.created,
         "rows": facts.rows,
         "columns": list(columns),

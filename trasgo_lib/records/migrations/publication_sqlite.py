@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from trasgo_lib.records.migrations.guards_sqlite import AMOUNTS, trigger
 
-RAN = "(e.kind = 'freeze' OR (e.kind = 'state' AND e.state IN ('planned', 'validated', 'drawn', 'checked', 'held')))"
+RAN = "(e.kind = 'freeze' OR (e.kind = 'state' AND e.state IN ('planned', 'validated', 'drawn', 'checked')))"
 """Events of those who ran a version; they cannot approve it."""
 
 _ACTOR, _NEW_ACTOR = "json_extract(e.document, '$.actor')", "json_extract(NEW.document, '$.actor')"
@@ -111,7 +111,10 @@ def _publication() -> tuple[str, ...]:
             "events_approvals_by_others",
             "BEFORE INSERT",
             "events WHEN NEW.kind = 'approval'",
-            _refuse("who ran it cannot approve", f"EXISTS (SELECT 1 FROM events e WHERE {life} AND {RAN} AND {_ACTOR} = {_NEW_ACTOR})"),
+            _refuse(
+                "who ran it cannot approve",
+                f"EXISTS (SELECT 1 FROM events e WHERE {life} AND {RAN} AND {_ACTOR} = {_NEW_ACTOR})",
+            ),
             _refuse(
                 "nobody approves twice",
                 f"EXISTS (SELECT 1 FROM events e WHERE {life} AND e.kind = 'approval' AND e.seq > {frozen} "
@@ -125,10 +128,16 @@ def _publication() -> tuple[str, ...]:
             _refuse("an approval is of what was packaged", f"NOT {packaged}"),
             _refuse(
                 "an approval is of what was planned",
-                f"NOT EXISTS (SELECT 1 {fixed} AND {_evidence('f', 'plan_digest')} = {_evidence('NEW', 'plan_digest')})",
+                f"NOT EXISTS (SELECT 1 {fixed} AND {_evidence('f', 'plan_digest')} = "
+                f"{_evidence('NEW', 'plan_digest')})",
             ),
         ),
-        trigger("events_decided_with_approvals", "BEFORE INSERT", decided, _refuse("approvals are missing", f"{needed} > {given}")),
+        trigger(
+            "events_decided_with_approvals",
+            "BEFORE INSERT",
+            decided,
+            _refuse("approvals are missing", f"{needed} > {given}"),
+        ),
         trigger(
             "events_published_after_embargo",
             "BEFORE INSERT",
