@@ -112,8 +112,9 @@ class PostgresBackend:
 
     def forget(self, writer: sa.Engine) -> None:
         """Vacuum the tables that hold wrapped secrets; their old rows can be read on disk until then."""
-        with writer.execution_options(isolation_level="AUTOCOMMIT").connect() as connection:
-            connection.exec_driver_sql("VACUUM versions, accounts")
+        with self._connect() as connection:
+            connection.autocommit = True  # VACUUM runs in no transaction
+            connection.execute("VACUUM versions, accounts")
 
     def failure(self, error: Exception, *, writing: bool) -> StoreError:
         """What a driver's error means; its text is withheld, since it can hold parameters and addresses."""

@@ -260,7 +260,9 @@ class Records:
             ConflictError: a run holds a version, or what the functions raise; nothing is changed then.
         """
         with self._database.write() as connection:
-            return sealing.rewrap(connection, root, digest_key, actor, reason, at)
+            counts = sealing.rewrap(connection, root, digest_key, actor, reason, at)
+        self._database.forget()
+        return counts
 
     def destroy_root(
         self, dataset: str, version: str, actor: str, reason: str, at: str, *, unfinished: bool = False

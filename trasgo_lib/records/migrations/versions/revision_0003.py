@@ -1,8 +1,8 @@
 """Approvals, embargoes and changes of keys, guarded in the database.
 
 Until here a version's wrapped root and an account's wrapped digest key could not change at all. From here on they
-change directly after a chained record that announces exactly these bytes (their nonce and tag), and in no other way: another
-wrapping of the same length, or, for a root, nothing at all. A destroyed root never comes back.
+change directly after a chained record that announces exactly these bytes (their nonce and tag), and in no other way:
+another wrapping of the same length, or, for a root, nothing at all. A destroyed root never comes back.
 
 A version that was frozen with ``approvals: n`` cannot become approved or published without n approvals of this very
 package by different people, none of whom ran it; nor can one be published before its embargo ends.
