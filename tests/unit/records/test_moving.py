@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from trasgo_lib.budget import Cost
 from trasgo_lib.errors import BudgetError, ConfigError, ConflictError, Reason, StoreError, TrasgoError
-from trasgo_lib.records import Database, Records, moving, plan_transfer, relocation, transfer
+from trasgo_lib.records import Database, Records, migrate, moving, plan_transfer, relocation, transfer
 from trasgo_lib.records.moving import contents_of
 
 AT = "2030-02-01T12:00:00+00:00"
@@ -287,3 +287,35 @@ def test_whatever_a_ledger_holds_the_moved_one_equals_it(
     assert new.check_chain() == office.records.check_chain()
     with new.database.read() as there, office.records.database.read() as here:
         assert contents_of(there) == contents_of(here)
+
+
+@pytest.mark.parametrize("at_once", [1, 2, 4])
+def test_long_ledgers_are_copied_in_parts(
+    busy: Any, new_url: Callable[[], str], monkeypatch: pytest.MonkeyPatch, at_once: int
+) -> None:
+    monkeypatch.setattr(moving, "_AT_ONCE", at_once)
+    url = new_url()
+    move(busy, url)
+    assert all_of(Records.open(url)) == all_of(busy.records)
+
+
+def test_a_copy_that_differs_is_not_kept(
+    busy: Any, new_url: Callable[[], str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    real = moving._rows
+    monkeypatch.setattr(moving, "_rows", lambda c: [*real(c), [(c.dialect.name,)]])
+    url = new_url()
+    with pytest.raises(StoreError, match="the old ledger is open"):
+        move(busy, url)
+    assert busy.records.relocation() is None
+    assert Database.unprepared(url).revision() is None
+
+
+def test_a_database_with_tables_of_another_version_is_refused(
+    busy: Any, new_url: Callable[[], str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    url = new_url()
+    with monkeypatch.context() as patch:
+        patch.setattr(migrate, "HEAD_REVISION", "0001")
+        Database.open(url)
+    assert "another version of trasgo" in str(refused(busy, url))
