@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from trasgo_lib.records.migrations.guards_postgresql import function, refuse, trigger
 from trasgo_lib.records.migrations.guards_sqlite import AMOUNTS
-from trasgo_lib.records.migrations.publication_sqlite import RAN
+from trasgo_lib.records.migrations.publication_sqlite import FIXED, FROZEN, LIFE, RAN
 
 _ACTOR, _NEW_ACTOR = "e.document::jsonb ->> 'actor'", "(NEW.document::jsonb ->> 'actor')"
 
@@ -73,12 +73,9 @@ def _replaced(name: str, schema: str, body: str) -> str:
 
 
 def _publication(schema: str) -> tuple[str, ...]:
-    life = "e.dataset = NEW.dataset AND e.version = NEW.version"
-    frozen = f"(SELECT max(e.seq) FROM events e WHERE {life} AND e.kind = 'freeze')"
-    fixed = f"FROM events f WHERE f.dataset = NEW.dataset AND f.version = NEW.version AND f.seq = {frozen}"
-    needed = f"COALESCE((SELECT {_evidence('f', 'approvals')}::integer {fixed}), 0)"
+    needed = f"COALESCE((SELECT {_evidence('f', 'approvals')}::integer {FIXED}), 0)"
     given = (
-        f"(SELECT count(DISTINCT {_ACTOR}) FROM events e WHERE {life} AND e.kind = 'approval' AND e.seq > {frozen} "
+        f"(SELECT count(DISTINCT {_ACTOR}) FROM events e WHERE {LIFE} AND e.kind = 'approval' AND e.seq > {FROZEN} "
         f"AND {_evidence('e', 'package')} = {_evidence('NEW', 'package')})"
     )
     texts = ("dataset", "version", "kind", "state", "prev")
@@ -87,8 +84,6 @@ def _publication(schema: str) -> tuple[str, ...]:
     kept = ("plan_digest", "input_digest", "approvals", "service_accounts")
     differs = " OR ".join(f"{_evidence('NEW', n)} IS DISTINCT FROM {_evidence('f', n)}" for n in kept)
     charged = "EXISTS (SELECT 1 FROM entries c WHERE c.dataset = NEW.dataset AND c.version = NEW.version)"
-    packaged = f"EXISTS (SELECT 1 FROM events e WHERE {life} AND e.kind = 'package' AND "
-    packaged += f"{_evidence('e', 'package')} = {_evidence('NEW', 'package')})"
     return (
         *_guard(
             "events_repeat_their_document",
@@ -101,36 +96,10 @@ def _publication(schema: str) -> tuple[str, ...]:
             schema,
             "events",
             "IF NEW.kind = 'freeze' THEN",
-            refuse("frozen by a charge", f"{charged} AND EXISTS (SELECT 1 {fixed} AND ({differs}))"),
+            refuse("frozen by a charge", f"{charged} AND EXISTS (SELECT 1 {FIXED} AND ({differs}))"),
             "END IF;",
         ),
-        *_guard(
-            "events_approvals_by_others",
-            schema,
-            "events",
-            "IF NEW.kind = 'approval' THEN",
-            refuse(
-                "who ran it cannot approve",
-                f"EXISTS (SELECT 1 FROM events e WHERE {life} AND {RAN} AND ({_ACTOR}) = {_NEW_ACTOR})",
-            ),
-            refuse(
-                "nobody approves twice",
-                f"EXISTS (SELECT 1 FROM events e WHERE {life} AND e.kind = 'approval' AND e.seq > {frozen} "
-                f"AND ({_ACTOR}) = {_NEW_ACTOR})",
-            ),
-            refuse(
-                "a service account cannot approve",
-                f"EXISTS (SELECT 1 {fixed} AND jsonb_exists({_evidence('f', 'service_accounts')}::jsonb, "
-                f"{_NEW_ACTOR}))",
-            ),
-            refuse("an approval is of what was packaged", f"NOT {packaged}"),
-            refuse(
-                "an approval is of what was planned",
-                f"NOT EXISTS (SELECT 1 {fixed} AND {_evidence('f', 'plan_digest')} = "
-                f"{_evidence('NEW', 'plan_digest')})",
-            ),
-            "END IF;",
-        ),
+        *_approvals(schema),
         *_guard(
             "events_decided_with_approvals",
             schema,
@@ -146,8 +115,38 @@ def _publication(schema: str) -> tuple[str, ...]:
             "IF NEW.kind = 'state' AND NEW.state = 'published' THEN",
             refuse(
                 "the embargo has not ended",
-                f"EXISTS (SELECT 1 {fixed} AND clock_timestamp() < {_evidence('f', 'embargo')}::timestamptz)",
+                f"EXISTS (SELECT 1 {FIXED} AND clock_timestamp() < {_evidence('f', 'embargo')}::timestamptz)",
             ),
             "END IF;",
         ),
+    )
+
+
+def _approvals(schema: str) -> tuple[str, str]:
+    packaged = f"EXISTS (SELECT 1 FROM events e WHERE {LIFE} AND e.kind = 'package' AND "
+    packaged += f"{_evidence('e', 'package')} = {_evidence('NEW', 'package')})"
+    return _guard(
+        "events_approvals_by_others",
+        schema,
+        "events",
+        "IF NEW.kind = 'approval' THEN",
+        refuse(
+            "who ran it cannot approve",
+            f"EXISTS (SELECT 1 FROM events e WHERE {LIFE} AND {RAN} AND ({_ACTOR}) = {_NEW_ACTOR})",
+        ),
+        refuse(
+            "nobody approves twice",
+            f"EXISTS (SELECT 1 FROM events e WHERE {LIFE} AND e.kind = 'approval' AND e.seq > {FROZEN} "
+            f"AND ({_ACTOR}) = {_NEW_ACTOR})",
+        ),
+        refuse(
+            "a service account cannot approve",
+            f"EXISTS (SELECT 1 {FIXED} AND jsonb_exists({_evidence('f', 'service_accounts')}::jsonb, {_NEW_ACTOR}))",
+        ),
+        refuse("an approval is of what was packaged", f"NOT {packaged}"),
+        refuse(
+            "an approval is of what was planned",
+            f"NOT EXISTS (SELECT 1 {FIXED} AND {_evidence('f', 'plan_digest')} = {_evidence('NEW', 'plan_digest')})",
+        ),
+        "END IF;",
     )

@@ -10,6 +10,12 @@ RAN = "(e.kind = 'freeze' OR (e.kind = 'state' AND e.state IN ('planned', 'valid
 _ACTOR, _NEW_ACTOR = "json_extract(e.document, '$.actor')", "json_extract(NEW.document, '$.actor')"
 
 
+LIFE = "e.dataset = NEW.dataset AND e.version = NEW.version"
+FROZEN = f"(SELECT max(e.seq) FROM events e WHERE {LIFE} AND e.kind = 'freeze')"
+FIXED = f"FROM events f WHERE f.dataset = NEW.dataset AND f.version = NEW.version AND f.seq = {FROZEN}"
+"""The last event that fixed plan and terms, as ``f``."""
+
+
 def statements() -> tuple[str, ...]:
     """The guards of revision 0003."""
     return (*_secrets(), *_publication())
@@ -74,12 +80,9 @@ def _secrets() -> tuple[str, ...]:
 
 
 def _publication() -> tuple[str, ...]:
-    life = "e.dataset = NEW.dataset AND e.version = NEW.version"
-    frozen = f"(SELECT max(e.seq) FROM events e WHERE {life} AND e.kind = 'freeze')"
-    fixed = f"FROM events f WHERE f.dataset = NEW.dataset AND f.version = NEW.version AND f.seq = {frozen}"
-    needed = f"COALESCE((SELECT CAST({_evidence('f', 'approvals')} AS INTEGER) {fixed}), 0)"
+    needed = f"COALESCE((SELECT CAST({_evidence('f', 'approvals')} AS INTEGER) {FIXED}), 0)"
     given = (
-        f"(SELECT count(DISTINCT {_ACTOR}) FROM events e WHERE {life} AND e.kind = 'approval' AND e.seq > {frozen} "
+        f"(SELECT count(DISTINCT {_ACTOR}) FROM events e WHERE {LIFE} AND e.kind = 'approval' AND e.seq > {FROZEN} "
         f"AND {_evidence('e', 'package')} = {_evidence('NEW', 'package')})"
     )
     columns = ("dataset", "version", "seq", "kind", "state", "prev")
@@ -89,8 +92,6 @@ def _publication() -> tuple[str, ...]:
     charged = "EXISTS (SELECT 1 FROM entries c WHERE c.dataset = NEW.dataset AND c.version = NEW.version)"
     published = "events WHEN NEW.kind = 'state' AND NEW.state = 'published'"
     decided = "events WHEN NEW.kind = 'state' AND NEW.state IN ('approved', 'published')"
-    packaged = f"EXISTS (SELECT 1 FROM events e WHERE {life} AND e.kind = 'package' AND "
-    packaged += f"{_evidence('e', 'package')} = {_evidence('NEW', 'package')})"
     return (
         trigger(
             "events_repeat_their_document",
@@ -105,33 +106,9 @@ def _publication() -> tuple[str, ...]:
             "events_freeze_keeps_what_was_charged_for",
             "BEFORE INSERT",
             "events WHEN NEW.kind = 'freeze'",
-            _refuse("frozen by a charge", f"{charged} AND EXISTS (SELECT 1 {fixed} AND ({differs}))"),
+            _refuse("frozen by a charge", f"{charged} AND EXISTS (SELECT 1 {FIXED} AND ({differs}))"),
         ),
-        trigger(
-            "events_approvals_by_others",
-            "BEFORE INSERT",
-            "events WHEN NEW.kind = 'approval'",
-            _refuse(
-                "who ran it cannot approve",
-                f"EXISTS (SELECT 1 FROM events e WHERE {life} AND {RAN} AND {_ACTOR} = {_NEW_ACTOR})",
-            ),
-            _refuse(
-                "nobody approves twice",
-                f"EXISTS (SELECT 1 FROM events e WHERE {life} AND e.kind = 'approval' AND e.seq > {frozen} "
-                f"AND {_ACTOR} = {_NEW_ACTOR})",
-            ),
-            _refuse(
-                "a service account cannot approve",
-                f"EXISTS (SELECT 1 FROM json_each((SELECT {_evidence('f', 'service_accounts')} {fixed})) "
-                f"WHERE value = {_NEW_ACTOR})",
-            ),
-            _refuse("an approval is of what was packaged", f"NOT {packaged}"),
-            _refuse(
-                "an approval is of what was planned",
-                f"NOT EXISTS (SELECT 1 {fixed} AND {_evidence('f', 'plan_digest')} = "
-                f"{_evidence('NEW', 'plan_digest')})",
-            ),
-        ),
+        _approvals(),
         trigger(
             "events_decided_with_approvals",
             "BEFORE INSERT",
@@ -144,7 +121,36 @@ def _publication() -> tuple[str, ...]:
             published,
             _refuse(
                 "the embargo has not ended",
-                f"EXISTS (SELECT 1 {fixed} AND julianday('now') < julianday({_evidence('f', 'embargo')}))",
+                f"EXISTS (SELECT 1 {FIXED} AND julianday('now') < julianday({_evidence('f', 'embargo')}))",
             ),
+        ),
+    )
+
+
+def _approvals() -> str:
+    packaged = f"EXISTS (SELECT 1 FROM events e WHERE {LIFE} AND e.kind = 'package' AND "
+    packaged += f"{_evidence('e', 'package')} = {_evidence('NEW', 'package')})"
+    return trigger(
+        "events_approvals_by_others",
+        "BEFORE INSERT",
+        "events WHEN NEW.kind = 'approval'",
+        _refuse(
+            "who ran it cannot approve",
+            f"EXISTS (SELECT 1 FROM events e WHERE {LIFE} AND {RAN} AND {_ACTOR} = {_NEW_ACTOR})",
+        ),
+        _refuse(
+            "nobody approves twice",
+            f"EXISTS (SELECT 1 FROM events e WHERE {LIFE} AND e.kind = 'approval' AND e.seq > {FROZEN} "
+            f"AND {_ACTOR} = {_NEW_ACTOR})",
+        ),
+        _refuse(
+            "a service account cannot approve",
+            f"EXISTS (SELECT 1 FROM json_each((SELECT {_evidence('f', 'service_accounts')} {FIXED})) "
+            f"WHERE value = {_NEW_ACTOR})",
+        ),
+        _refuse("an approval is of what was packaged", f"NOT {packaged}"),
+        _refuse(
+            "an approval is of what was planned",
+            f"NOT EXISTS (SELECT 1 {FIXED} AND {_evidence('f', 'plan_digest')} = {_evidence('NEW', 'plan_digest')})",
         ),
     )
