@@ -106,6 +106,7 @@ def publish(ref: RunRef, rows: int, course: Course, checked: Checked) -> None:
     plan = session.plan
     prefix = release_prefix(plan.dataset, plan.version)
     session.records.require_publishable(plan.dataset, plan.version, None)
+    session.require_superseded()
     if not session.public.exists(f"{prefix}/{MANIFEST}"):
         staged = _stage(session, rows, course, checked)
         _put_evidence(session, course, checked.report, State.PUBLISHED)

@@ -103,22 +103,28 @@ def publish_waiting(ref: RunRef) -> None:
     prefix = release_prefix(plan.dataset, plan.version)
     waiting = read_waiting(session.restricted, plan.dataset, plan.version)
     session.records.require_publishable(plan.dataset, plan.version, waiting.digest)
+    session.require_superseded()
     verify_release(session.restricted, waiting.prefix).require()
-    keys = [key for key in session.restricted.list(waiting.prefix) if key != f"{waiting.prefix}/{MANIFEST}"]
-    listed = {entry["path"]: entry["sha256"] for entry in waiting.manifest["files"]} | {
-        MANIFEST: waiting.manifest_digest
-    }
-    for key in (*keys, f"{waiting.prefix}/{MANIFEST}"):
-        name = key.removeprefix(f"{waiting.prefix}/")
-        content = session.restricted.local_path(key) or session.restricted.get(key)
-        wanted = listed.get(name) or session.restricted.digest(key)
-        if name == MANIFEST and hashlib.sha256(session.restricted.get(key)).hexdigest() != wanted:
-            raise changed(prefix)
-        if session.public.put_once(f"{prefix}/{name}", content) != wanted:
-            raise changed(prefix)
+    listed = {entry["path"]: entry["sha256"] for entry in waiting.manifest["files"]}
+    manifest = f"{waiting.prefix}/{MANIFEST}"
+    for key in session.restricted.list(waiting.prefix):
+        if key != manifest:
+            name = key.removeprefix(f"{waiting.prefix}/")
+            _copy(session, key, f"{prefix}/{name}", listed.get(name) or session.restricted.digest(key))
+    content = session.restricted.get(manifest)
+    if hashlib.sha256(content).hexdigest() != waiting.manifest_digest:
+        raise changed(prefix)
+    session.public.put_once(f"{prefix}/{MANIFEST}", content)
     announce(session, {"package": waiting.digest, "package_salt": waiting.salt})
     session.remove_work()
     _LOGGER.info("publish: %s, as approved", prefix)
+
+
+def _copy(session: Session, key: str, to: str, wanted: str) -> None:
+    """One file to the public root; what arrives must be what was listed."""
+    content = session.restricted.local_path(key) or session.restricted.get(key)
+    if session.public.put_once(to, content) != wanted:
+        raise changed(to)
 
 
 def announce(session: Session, evidence: Mapping[str, str]) -> None:
