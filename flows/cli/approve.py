@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import typer
 
-from flows.cli.console import actor, guarded, out, say_json
+from flows.cli.console import UNNAMED, actor, guarded, out, say_json
 
 if TYPE_CHECKING:
     from tasks.review import Dossier, Review
@@ -23,8 +23,16 @@ def approve(config: Path = _CONFIG, reason: str = _REASON, yes: bool = _YES, as_
     with guarded(as_json):
         from tasks.review import open_dossier, open_review
         from tasks.session import now
-        from trasgo_lib.errors import StoreError, WaitingError
+        from trasgo_lib.errors import ConfigError, Reason, StoreError, WaitingError
 
+        if actor() == UNNAMED:
+            raise ConfigError.of(
+                Reason.BAD_PARAMETER,
+                "TRASGO_ACTOR",
+                required="the name of the person who approves",
+                came="none, and no login name",
+                fix="Set TRASGO_ACTOR to your name.",
+            )
         review = open_review(config)
         report = review.records.check_chain()
         if not report.ok:

@@ -27,6 +27,10 @@ err = Console(stderr=True, highlight=False, soft_wrap=True, markup=False, emoji=
 """Standard error: progress and faults."""
 
 
+UNNAMED = "unnamed"
+"""Who acts where the environment names nobody; nobody of that name can approve."""
+
+
 def home() -> Path:
     """The state folder: ``TRASGO_HOME``, else ``.trasgo`` in the working directory."""
     return Path(os.environ.get("TRASGO_HOME") or ".trasgo").absolute()
@@ -34,7 +38,8 @@ def home() -> Path:
 
 def actor() -> str:
     """Who acts, as the ledger records it: ``TRASGO_ACTOR``, else the login name."""
-    return os.environ.get("TRASGO_ACTOR") or os.environ.get("USER") or os.environ.get("LOGNAME") or "unnamed"
+    names = (os.environ.get(name, "").strip() for name in ("TRASGO_ACTOR", "USER", "LOGNAME"))
+    return next((name for name in names if name), UNNAMED)
 
 
 def say_json(document: Mapping[str, object]) -> None:

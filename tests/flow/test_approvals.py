@@ -231,3 +231,12 @@ def test_four_eyes_with_the_ledger_on_a_server(office: Office, postgres_server: 
     answer = office.run("--json")
     assert answer.exit_code == 0 and json.loads(answer.out)["state"] == "published", answer.text
     assert office.trasgo("ledger", "check", str(office.config)).exit_code == 0
+
+
+def test_nobody_approves(office: Office, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A process without any name is not a person."""
+    office.open()
+    for name in ("USER", "LOGNAME"):
+        monkeypatch.delenv(name, raising=False)
+    answer = by(office, " ", "approve", str(office.config), "--yes")
+    assert answer.exit_code == 2 and "TRASGO_ACTOR" in answer.text, answer.text
