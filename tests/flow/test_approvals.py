@@ -240,3 +240,42 @@ def test_nobody_approves(office: Office, monkeypatch: pytest.MonkeyPatch) -> Non
         monkeypatch.delenv(name, raising=False)
     answer = by(office, " ", "approve", str(office.config), "--yes")
     assert answer.exit_code == 2 and "TRASGO_ACTOR" in answer.text, answer.text
+
+
+@pytest.mark.parametrize("where", ["package on record", "work removed", "publication on record"])
+def test_a_crash_before_the_record_is_gone_on_with(office: Office, where: str) -> None:
+    """Interrupted just before each step of the record: the same bytes, one charge, nothing public too early."""
+    from tasks.session import Session
+    from trasgo_lib.records import Records
+
+    def crash(*arguments: object, **names: object) -> None:
+        raise KeyboardInterrupt
+
+    target, name = {
+        "package on record": (Records, "record_package"),
+        "work removed": (Session, "remove_work"),
+        "publication on record": (Records, "publish"),
+    }[where]
+    office.release["publish"]["approvals"] = 1
+    office.open()
+    if where == "publication on record":
+        assert office.run("--quiet").exit_code == 9
+        assert by(office, "eva", "approve", str(office.config), "--yes").exit_code == 0
+    folder = office.restricted / "waiting"
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(target, name, crash)
+        assert office.run("--quiet").exit_code in {1, 11}
+    before = {path: path.read_bytes() for path in folder.rglob("*") if path.is_file()}
+    spent = office.spent()
+    assert before and (where == "publication on record") == (office.public / "manifest.json").exists()
+    answer = office.trasgo("resume", str(office.config), "--json")
+    if where != "publication on record":
+        assert answer.exit_code == 9, answer.text
+        assert by(office, "eva", "approve", str(office.config), "--yes").exit_code == 0
+        answer = office.trasgo("resume", str(office.config), "--json")
+    assert answer.exit_code == 0 and answer.json["state"] == "published", answer.text
+    assert {path: path.read_bytes() for path in folder.rglob("*") if path.is_file()} == before
+    assert office.spent() == spent
+    assert not (office.folder / "store" / "restricted" / ".trasgo" / "work" / "people" / "1").exists()
+    assert office.trasgo("verify", str(office.public)).exit_code == 0
+    assert office.trasgo("ledger", "check", str(office.config)).exit_code == 0

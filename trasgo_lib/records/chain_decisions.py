@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from datetime import datetime, timedelta
 
 from trasgo_lib.errors import Fault, Reason
 from trasgo_lib.records.model import Event, State
-from trasgo_lib.records.publication import package_digest, publication_of
+from trasgo_lib.records.publication import PublicationTerms, package_digest, publication_of
 
 
 def broken(where: str, required: str, came: str) -> Fault:
@@ -35,6 +36,10 @@ def check_decision(where: str, event: Event, before: Sequence[Event]) -> Iterato
 
 
 def _check(where: str, event: Event, before: Sequence[Event]) -> Iterator[Fault]:
+    if event.kind == "freeze":
+        terms = PublicationTerms.of(event.evidence)
+        if terms.approvals < 0 or (terms.embargo and datetime.fromisoformat(terms.embargo).utcoffset() != timedelta(0)):
+            raise ValueError
     if event.kind == "approval":
         counted = publication_of((*before, event)).approvals
         if not any(one.seq == event.seq for one in counted):

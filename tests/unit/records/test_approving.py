@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import pytest
@@ -219,6 +220,40 @@ def test_a_forged_approval_shows_even_when_the_chain_fits(office: Any) -> None:
     office.tamper(statement, move)
     faults = "\n".join(str(fault) for fault in office.records.check_chain().faults)
     assert "an approval of what was packaged, once, by one who did not run it" in faults
+
+
+@pytest.mark.parametrize(
+    "terms",
+    [
+        {"approvals": "two"},
+        {"approvals": "-1"},
+        {"service_accounts": "robot"},
+        {"service_accounts": '"robot"'},
+        {"embargo": "tomorrow"},
+        {"embargo": "2026-12-15T09:30:00+01:00"},
+    ],
+)
+def test_terms_that_cannot_be_read_are_a_broken_record(office: Any, terms: dict[str, str]) -> None:
+    statement = insert(office, "freeze", "planned", "ana", plan_digest="2" * 64, input_digest="1" * 64, **terms)
+    office.tamper(statement)
+    faults = "\n".join(str(fault) for fault in office.records.check_chain().faults)
+    assert "terms of publication that can be read" in faults
+
+
+def test_the_same_person_at_the_same_time_counts_once(office: Any) -> None:
+    packaged(office)
+
+    def attempt(_number: int) -> bool:
+        try:
+            approve(office, "eva")
+        except (ConflictError, StoreError):
+            return False
+        return True
+
+    with ThreadPoolExecutor(4) as pool:
+        assert sum(pool.map(attempt, range(4))) == 1
+    assert office.records.publication("cps1988", "1").missing == 1
+    assert office.records.check_chain().ok
 
 
 def test_nothing_packaged_is_not_approved_and_no_second_package_is_recorded(office: Any) -> None:
