@@ -26,6 +26,10 @@ _UNLESS_SET = {
 """An embedded server needs about 25 s for a new database on two busy cores; its own messages would drown ours."""
 
 
+UNNAMED = "unnamed"
+"""Who acts where the environment names nobody; nobody of that name can approve."""
+
+
 def prepare_prefect(home: Path) -> None:
     """Set the process environment for Prefect; call before it is imported.
 
@@ -47,4 +51,5 @@ def home() -> Path:
 
 def actor() -> str:
     """Who acts, as the ledger records it: ``TRASGO_ACTOR``, else the login name."""
-    return os.environ.get("TRASGO_ACTOR") or os.environ.get("USER") or os.environ.get("LOGNAME") or "unnamed"
+    names = (os.environ.get(name, "").strip() for name in ("TRASGO_ACTOR", "USER", "LOGNAME"))
+    return next((name for name in names if name), UNNAMED)

@@ -8,8 +8,8 @@ from typing import Any
 
 from tasks.session import Session
 from trasgo_lib.budget import Cost
-from trasgo_lib.errors import ConflictError, Fault, Reason, TargetsNotMetError
-from trasgo_lib.records import State, VersionRecord
+from trasgo_lib.errors import ConflictError, Fault, Reason, TargetsNotMetError, WaitingError
+from trasgo_lib.records import State, VersionRecord, waiting_of
 from trasgo_lib.release import MANIFEST, release_prefix
 
 _OVER = (State.PUBLISHED, State.SUPERSEDED, State.WITHDRAWN)
@@ -30,6 +30,7 @@ class Outcome:
         rounds: rounds of the loop.
         restricted_losses: ``losses.json``, private; None when there is none.
         manifest_digest: SHA-256 of the manifest, or None.
+        waiting: why a packaged version is not published yet; None for others.
     """
 
     release: str
@@ -42,6 +43,7 @@ class Outcome:
     rounds: int
     restricted_losses: dict[str, Any] | None
     manifest_digest: str | None
+    waiting: WaitingError | None = None
 
     @property
     def reason(self) -> str:
@@ -69,6 +71,7 @@ class Outcome:
             "losses": {unit: self._public_loss(entry) for unit, entry in last.items()},
             "reason": self.reason,
             "manifest_sha256": self.manifest_digest,
+            "awaits": None if self.waiting is None else str(self.waiting.reason),
         }
 
     def _public_loss(self, entry: dict[str, Any]) -> dict[str, object]:
@@ -80,12 +83,15 @@ class Outcome:
             "met": entry["met"],
         }
 
-    def require_met_in_public(self) -> None:
-        """Stop when the version is held; says nothing of its losses, for orchestrators.
+    def require_published_in_public(self) -> None:
+        """Stop when the version waits or is held; says nothing of its losses, for orchestrators.
 
         Raises:
+            WaitingError: approvals are missing, the embargo has not ended, or it ended without approvals.
             TargetsNotMetError: it is held.
         """
+        if self.waiting is not None:
+            raise self.waiting
         if self.state is State.HELD:
             raise TargetsNotMetError.of(
                 Reason.TARGET_NOT_MET,
@@ -95,12 +101,15 @@ class Outcome:
                 fix=f"Read the report in {self.restricted}; another target is another version, charged in full.",
             )
 
-    def require_met(self) -> None:
-        """Stop when the version is held.
+    def require_published(self) -> None:
+        """Stop when the version is packaged and waits, or is held.
 
         Raises:
+            WaitingError: approvals are missing, the embargo has not ended, or it ended without approvals.
             TargetsNotMetError: one fault for each target that is not met; private texts.
         """
+        if self.waiting is not None:
+            raise self.waiting
         if self.state is not State.HELD:
             return
         shortfalls = (self.restricted_losses or {}).get("shortfalls", [])
@@ -146,11 +155,14 @@ def outcome_of(session: Session, *, already: bool) -> Outcome:
         rounds=max((entry["round"] for entry in (losses or {}).get("rounds", [])), default=0),
         restricted_losses=losses,
         manifest_digest=session.public.digest(f"{prefix}/{MANIFEST}") if published else None,
+        waiting=None if published else waiting_of(record, session.publication(), session.records.now()),
     )
 
 
 def finished(session: Session) -> VersionRecord | None:
     """The version's record when it is over (published or held) with this very plan and input; None when there is work.
+
+    A packaged version that waits is not over; its plan and input are compared all the same.
 
     Raises:
         ConflictError: it is over, or was charged, with another plan or input.
@@ -159,13 +171,14 @@ def finished(session: Session) -> VersionRecord | None:
     if record is None:
         return None
     session.require_same_plan()
-    if record.state is not State.HELD and record.state not in _OVER:
+    waits = record.state not in _OVER and session.publication().package is not None
+    if record.state is not State.HELD and record.state not in _OVER and not waits:
         return None
     if record.plan_digest != session.plan.digest:
         raise _conflict(record, Reason.PLAN_CHANGED, "plan")
     if record.input_digest != session.source_digest():
         raise _conflict(record, Reason.INPUT_CHANGED, "input")
-    return record
+    return None if waits else record
 
 
 def _conflict(record: VersionRecord, reason: Reason, what: str) -> ConflictError:

@@ -15,7 +15,7 @@ from tasks.heartbeat import HeldLease
 from tasks.ingest import ingest
 from tasks.measure import Measured, measure_exactly, measure_round
 from tasks.policies import opaque
-from tasks.publish import Course, hold, mark_checked, publish
+from tasks.publish import Course, hold, mark_checked, package, publish
 from tasks.session import RunRef, open_session
 from trasgo_lib.amounts import Epsilon
 from trasgo_lib.data import PrivateTable, ReleasedCodes, ReleasedTable
@@ -32,8 +32,8 @@ _RUNNER: TaskRunner[Any] = ThreadPoolTaskRunner(max_workers=os.cpu_count() or 1)
     validate_parameters=False,
     task_runner=_RUNNER,
 )
-def release(ref: RunRef) -> Literal["published", "held"]:
-    """Take a source file to a published release, or to a held version.
+def release(ref: RunRef) -> Literal["published", "waiting", "held"]:
+    """Take a source file to a published release, to a packaged one that waits, or to a held version.
 
     Args:
         ref: public facts from which every task opens the run.
@@ -61,6 +61,9 @@ def release(ref: RunRef) -> Literal["published", "held"]:
         measure_exactly(ref, table, released, newest)
         progress.at(CHECKED)
         held.require()
+        if session.must_wait():
+            package(ref, table.rows, opaque(course), checked)
+            return "waiting"
         publish(ref, table.rows, opaque(course), checked)
         progress.at(DONE)
         show_release(session)

@@ -27,7 +27,7 @@ def scheduled_release(config: str) -> str:
         TrasgoError: without row counts, since the orchestrator stores it. Those stand in the restricted root.
     """
     outcome = _run(config)
-    outcome.require_met_in_public()
+    outcome.require_published_in_public()
     return outcome.state.value
 
 

@@ -9,10 +9,11 @@ import logging
 from contextlib import AbstractContextManager, nullcontext
 
 from flows.outcome import Outcome, finished, outcome_of
-from tasks.session import RunRef, Session, open_session
+from tasks.session import RunRef, Session, now, open_session
 from tasks.signing import require_signing_key
 from tasks.workspace import Workspace
 from trasgo_lib.errors import ConflictError, InputContractError, Reason
+from trasgo_lib.records import waiting_of
 
 
 def run_version(
@@ -34,12 +35,16 @@ def run_version(
         raise _nothing_to_resume(session)
     session.require_whole_ledger()
     session.require_account()
+    session.require_superseded()
     is_over = finished(session) is not None
     if not is_over:
         session.require_stores()
-        require_signing_key(session)
         with around or nullcontext():
-            _execute(ref, session)
+            if session.publication().package is None:
+                require_signing_key(session)
+                _execute(ref, session)
+            else:
+                _go_on_waiting(ref, session)
     return session, outcome_of(session, already=is_over)
 
 
@@ -61,6 +66,22 @@ def _execute(ref: RunRef, session: Session) -> None:
     else:
         return
     raise counted
+
+
+def _go_on_waiting(ref: RunRef, session: Session) -> None:
+    """A packaged version: record changed terms, hold it when its embargo was missed, publish it when it may be."""
+    from flows.orphans import children_end_with_this_process
+
+    plan, record = session.plan, session.begin()
+    session.freeze(record.input_digest or "")
+    found = session.records.hold_when_missed(plan.dataset, plan.version, ref.actor, now())
+    session.remove_work()
+    if waiting_of(record, found, session.records.now()) is not None:
+        return
+    from flows.publish import publish
+
+    with children_end_with_this_process():
+        publish(ref)
 
 
 def _nothing_to_resume(session: Session) -> ConflictError:

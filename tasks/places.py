@@ -8,11 +8,11 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from trasgo_lib.config import LedgerAddress, SqliteFile, ledger_address
+from trasgo_lib.config import LedgerAddress, SqliteFile, ledger_address, parse_embargo
 from trasgo_lib.errors import ConfigError, Reason
 from trasgo_lib.keys import WrappingKey, load_wrapping_key
 from trasgo_lib.plan import ReleasePlan
-from trasgo_lib.records import Records
+from trasgo_lib.records import PublicationTerms, Records
 from trasgo_lib.storage import local_root
 
 KEY_VARIABLE = "TRASGO_WRAPPING_KEY"
@@ -74,18 +74,57 @@ def _declared_password(plan: ReleasePlan) -> Callable[[], str] | None:
 def _password_of_block(name: str) -> Callable[[], str]:
     @cache
     def read() -> str:
-        from prefect.blocks.system import Secret
-
-        try:
-            loaded: Any = Secret.load(name)
-            secret = loaded.get()
-        except Exception:  # noqa: BLE001 whatever the orchestrator raises can quote what it read
-            raise _no_password("a Secret block of the orchestrator that holds it", "none that can be read") from None
-        if not isinstance(secret, str) or not secret:
-            raise _no_password("a Secret block that holds text", "another value")
+        secret = _text_of_block(name)
+        if secret is None:
+            raise _no_password("a Secret block of the orchestrator that holds it as text", "none that can be read")
         return secret
 
     return read
+
+
+def key_file(plan: ReleasePlan, home: Path, environ: Callable[[str], str | None] = os.environ.get) -> Path | None:
+    """The file that holds the wrapping key of a plan, or None when it is in a variable or a block."""
+    keys = plan.config.keys
+    if keys is not None:
+        return None if keys.file is None else (plan.config_path.parent / keys.file).resolve()
+    if environ(KEY_VARIABLE) is not None:
+        return None
+    file = environ(KEY_FILE_VARIABLE)
+    return home / "wrapping.key" if file is None else Path(file).absolute()
+
+
+def key_of_block(name: str) -> WrappingKey:
+    """The wrapping key that a Secret block of the orchestrator holds; secret.
+
+    Args:
+        name: the block's name; public.
+
+    Raises:
+        ConfigError: there is no such block, or it holds no key.
+    """
+    text = _text_of_block(name)
+    if text is None:
+        raise ConfigError.of(
+            Reason.KEY_UNUSABLE,
+            f"wrapping key from the Secret block {name}",
+            required="a Secret block of the orchestrator that holds it as text",
+            came="none that can be read",
+            fix="Correct keys.block, or make the block where PREFECT_API_URL points to.",
+        )
+    return WrappingKey.from_text(text, where=f"wrapping key from the Secret block {name}")
+
+
+def _text_of_block(name: str) -> str | None:
+    """The text that a Secret block holds; None when it cannot be read or holds something else."""
+    # late: an office without blocks starts no orchestrator for it
+    from prefect.blocks.system import Secret
+
+    try:
+        loaded: Any = Secret.load(name)
+        secret = loaded.get()
+    except Exception:  # noqa: BLE001 whatever the orchestrator raises can quote what it read
+        return None
+    return secret if isinstance(secret, str) and secret else None
 
 
 def _no_password(required: str, came: str) -> ConfigError:
@@ -98,6 +137,21 @@ def _no_password(required: str, came: str) -> ConfigError:
     )
 
 
+def publication_terms(plan: ReleasePlan) -> PublicationTerms:
+    """What a release file asks for before anything is public."""
+    publish = plan.config.publish
+    if not publish.approvals and publish.embargo is None:
+        return PublicationTerms()
+    embargo = None if publish.embargo is None else parse_embargo(publish.embargo)
+    return PublicationTerms(
+        approvals=publish.approvals,
+        embargo=None if embargo is None else embargo.utc,
+        embargo_words="" if embargo is None else embargo.words,
+        service_accounts=tuple(sorted(set(publish.service_accounts))),
+        public=plan.public_root,
+    )
+
+
 def wrapping_key(plan: ReleasePlan, home: Path, environ: Callable[[str], str | None] = os.environ.get) -> WrappingKey:
     """The wrapping key: as the release file says, else from the environment, else ``wrapping.key`` in the state folder.
 
@@ -107,6 +161,8 @@ def wrapping_key(plan: ReleasePlan, home: Path, environ: Callable[[str], str | N
     keys = plan.config.keys
     if keys is not None and keys.env is not None:
         return load_wrapping_key(None, environ(keys.env))
+    if keys is not None and keys.block is not None:
+        return key_of_block(keys.block)
     if keys is not None and keys.file is not None:
         return load_wrapping_key((plan.config_path.parent / keys.file).resolve(), None)
     return default_wrapping_key(home, environ)

@@ -16,6 +16,7 @@ from tasks.made_with import STATED_PACKAGES, made_with, source_revision
 from tasks.policies import IDEMPOTENT_IO, PURE, at_boundary
 from tasks.session import RunRef, Session, open_session
 from tasks.signing import own_entries, previous_evidence, signing_of
+from tasks.waiting import announce, put_waiting
 from tasks.workspace import ESTIMATES, INPUT_REPORT, LOSSES, Workspace
 from trasgo_lib.budget import Cost
 from trasgo_lib.checks import CheckReport
@@ -26,6 +27,7 @@ from trasgo_lib.records import Entry, State
 from trasgo_lib.release import (
     MANIFEST,
     Evidence,
+    StagedPackage,
     publish_package,
     release_prefix,
     stage_package,
@@ -104,19 +106,41 @@ def publish(ref: RunRef, rows: int, course: Course, checked: Checked) -> None:
     session = open_session(ref)
     plan = session.plan
     prefix = release_prefix(plan.dataset, plan.version)
+    session.records.require_publishable(plan.dataset, plan.version, None)
+    session.require_superseded()
     if not session.public.exists(f"{prefix}/{MANIFEST}"):
-        facts = _facts(session, rows, course, checked)
-        facts.require_ledger(session.spent())
-        columns = [name for column in plan.columns for name in column.released]
-        signing = signing_of(session)
-        staged = stage_package(facts, checked.files, columns, session.work / "staged", signing)
+        staged = _stage(session, rows, course, checked)
         _put_evidence(session, course, checked.report, State.PUBLISHED)
         publish_package(staged, session.public, prefix)
     else:
         _require_these_data(session, prefix, checked)
-    session.advance("published", "manifest put", manifest_digest=session.public.digest(f"{prefix}/{MANIFEST}"))
+    announce(session, {})
     session.remove_work()
     _LOGGER.info("publish: %s/%s", plan.dataset, plan.version)
+
+
+@task(name="package", **IDEMPOTENT_IO)
+@at_boundary
+def package(ref: RunRef, rows: int, course: Course, checked: Checked) -> None:
+    """Put a checked release into the restricted root, whole, where it waits for approvals or its embargo.
+
+    Raises:
+        ConflictError: other files wait there already.
+        BudgetError: the ledger's sum for this version is not what the draws add up to.
+    """
+    session = open_session(ref)
+    staged = _stage(session, rows, course, checked)
+    _put_evidence(session, course, checked.report, State.CHECKED)
+    put_waiting(session, staged)
+    session.remove_work()
+    _LOGGER.info("package: %s/%s waits in the restricted root", session.plan.dataset, session.plan.version)
+
+
+def _stage(session: Session, rows: int, course: Course, checked: Checked) -> StagedPackage:
+    facts = _facts(session, rows, course, checked)
+    facts.require_ledger(session.spent())
+    columns = [name for column in session.plan.columns for name in column.released]
+    return stage_package(facts, checked.files, columns, session.work / "staged", signing_of(session))
 
 
 def _require_these_data(session: Session, prefix: str, checked: Checked) -> None:

@@ -17,12 +17,13 @@ from functools import lru_cache
 from pathlib import Path
 
 from tasks.heartbeat import HeldLease, kept_alive
-from tasks.places import open_records, work_folder, wrapping_key
+from tasks.places import open_records, publication_terms, work_folder, wrapping_key
 from tasks.stores import open_root
 from trasgo_lib.budget import Cost
 from trasgo_lib.data import source_digest
 from trasgo_lib.errors import BudgetError, ConflictError, Reason, StoreError
 from trasgo_lib.keys import (
+    KeyedDigest,
     WrappingKey,
     commitment,
     digest_key_context,
@@ -32,7 +33,7 @@ from trasgo_lib.keys import (
 from trasgo_lib.loop import cost_of, first_step
 from trasgo_lib.noise import Keystream
 from trasgo_lib.plan import ReleasePlan, read_plan
-from trasgo_lib.records import Account, Event, Records, Reservation, State, VersionRecord
+from trasgo_lib.records import Account, Event, Publication, Records, Reservation, State, VersionRecord
 from trasgo_lib.release import release_prefix
 from trasgo_lib.storage import ObjectStore
 
@@ -123,13 +124,14 @@ class Session:
         return Keystream(root, plan.dataset, plan.version, purpose, *parts)
 
     def freeze(self, input_digest: str) -> None:
-        """Fix plan and input with the version.
+        """Fix plan, input and terms of publication with the version.
 
         Raises:
-            ConflictError: something was charged for another plan or input.
+            ConflictError: something was charged for another plan, input or number of approvals.
         """
         plan = self.plan
-        self.records.freeze(plan.dataset, plan.version, plan.digest, input_digest, self.ref.actor, now())
+        terms = publication_terms(plan)
+        self.records.freeze(plan.dataset, plan.version, plan.digest, input_digest, self.ref.actor, now(), terms)
 
     def require_same_plan(self) -> None:
         """Stop before data is opened when the version was charged for another plan.
@@ -147,6 +149,31 @@ class Session:
             came="another plan: mechanism, domain, ladder, target, policy or total differ",
             fix="Restore the release file, or publish a new version, charged in full.",
         )
+
+    def publication(self) -> Publication:
+        """How far the version is on its way to the public."""
+        return self.records.publication(self.plan.dataset, self.plan.version)
+
+    def must_wait(self) -> bool:
+        """Whether a checked version is packaged and waits, instead of being published at once."""
+        found = self.publication()
+        return found.terms.approvals > 0 or found.is_early(self.records.now())
+
+    def package_salt(self) -> str:
+        """What the digest of a waiting package is salted with, hex; lies beside the package in the restricted root."""
+        digest = KeyedDigest(self.digest_key())
+        digest.update(f"salt of the package {self.plan.dataset}/{self.plan.version}".encode())
+        return digest.hexdigest()
+
+    def require_superseded(self) -> None:
+        """Stop before data is opened when the version that this one is to supersede cannot be superseded by it.
+
+        Raises:
+            ConflictError: there is none, it was never published, or another version has superseded it.
+        """
+        declared = self.plan.config.release.supersedes
+        if declared is not None:
+            self.records.require_supersedable(self.plan.dataset, declared.version, self.plan.version)
 
     def require_whole_ledger(self) -> None:
         """Stop before anything else when the ledger has moved, or its record does not hold together.
@@ -276,6 +303,8 @@ class Session:
 
     def _root(self, record: VersionRecord) -> bytes:
         where = f"root of {record.dataset}/{record.version}"
+        if not record.wrapped_root:
+            raise self._destroyed(where)
         try:
             root = self.wrapping_key.unwrap(record.wrapped_root, root_context(record.dataset, record.version))
         except ConflictError:
@@ -289,6 +318,17 @@ class Session:
                 fix="Restore the wrapping key, or publish a new version, charged in full. A root is never made anew.",
             )
         return root
+
+    def _destroyed(self, where: str) -> ConflictError:
+        life = self.records.events(self.plan.dataset, self.plan.version)
+        event = next(event for event in reversed(life) if event.kind == "destroy")
+        return ConflictError.of(
+            Reason.ROOT_LOST,
+            where,
+            required="the root that this version was charged for",
+            came=f"one that {event.actor} destroyed on {event.at[:10]}",
+            fix="Nothing of this version can be drawn again. Publish a new version, charged in full.",
+        )
 
     def __repr__(self) -> str:
         return f"Session({self.plan.dataset}/{self.plan.version})"

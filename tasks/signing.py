@@ -42,8 +42,10 @@ def signing_key(session: Session) -> SigningKey:
 
 def _begun_with(session: Session) -> str | None:
     """Id of the key whose public half a publication that was begun has put already, or None."""
-    put = f"{release_prefix(session.plan.dataset, session.plan.version)}/{SIGNING_KEY}"
-    return PublicKey.from_pem(session.public.get(put)).key_id if session.public.exists(put) else None
+    prefix = release_prefix(session.plan.dataset, session.plan.version)
+    places = ((session.public, f"{prefix}/{SIGNING_KEY}"), (session.restricted, f"{prefix}/waiting/{SIGNING_KEY}"))
+    found = next((store.get(key) for store, key in places if store.exists(key)), None)
+    return None if found is None else PublicKey.from_pem(found).key_id
 
 
 def signing_of(session: Session) -> Signing | None:

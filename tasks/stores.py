@@ -30,20 +30,21 @@ BLOCK = "block:"
 _SECRET_FIELDS = "a mapping with access_key_id and secret_access_key, each one line of text"
 
 
-def open_root(root: str, spec: S3Spec | None, *, private: bool = False) -> ObjectStore:
+def open_root(root: str, spec: S3Spec | None, *, private: bool = False, create: bool = True) -> ObjectStore:
     """A root of a plan, for writing.
 
     Args:
         root: where it is; public.
         spec: how it is reached when it is a bucket.
         private: True for the restricted root.
+        create: whether a missing folder is made.
 
     Raises:
         ConfigError: there are no credentials, or they cannot be used.
         StoreError: a folder cannot be made or opened. A bucket is not asked yet.
     """
     access = store_access(spec) if isinstance(place_of(root), Bucket) else None
-    return open_store(root, private=private, access=access, sleep=time.sleep)
+    return open_store(root, private=private, create=create, access=access, sleep=time.sleep)
 
 
 def store_access(
@@ -88,9 +89,9 @@ def store_access(
 
 
 def needs_orchestrator(plan: ReleasePlan) -> bool:
-    """Whether the plan's stores or its ledger cannot be opened without asking Prefect for a secret."""
-    publish, ledger = plan.config.publish, plan.config.ledger
-    if ledger is not None and ledger.password_block is not None:
+    """Whether the plan's stores, its ledger or its key cannot be opened without asking Prefect for a secret."""
+    publish, ledger, keys = plan.config.publish, plan.config.ledger, plan.config.keys
+    if (ledger is not None and ledger.password_block is not None) or (keys is not None and keys.block is not None):
         return True
     specs = (publish.public_s3, publish.restricted_s3)
     return any(spec is not None and spec.credentials.startswith(BLOCK) for spec in specs)

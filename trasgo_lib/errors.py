@@ -56,6 +56,9 @@ class Reason(StrEnum):
     ROOT_LOST = "root_lost"
     ALREADY_EXISTS = "already_exists"
     NOTHING_TO_RESUME = "nothing_to_resume"
+    # what has to happen before it is public
+    APPROVAL_MISSING = "approval_missing"
+    EMBARGO = "embargo"
     # budget
     OVER_CAP = "over_cap"
     NO_ACCOUNT = "no_account"
@@ -68,6 +71,7 @@ class Reason(StrEnum):
     MISSING_FILE = "missing_file"
     EXTRA_FILE = "extra_file"
     SCHEMA_VIOLATION = "schema_violation"
+    WITHDRAWN = "withdrawn"
     CLAIM_NOT_CERTIFIED = "claim_not_certified"
     SIGNATURE_WRONG = "signature_wrong"
     REDRAW_DIFFERS = "redraw_differs"

@@ -5,7 +5,20 @@ from __future__ import annotations
 import typer
 
 import trasgo_lib
-from flows.cli import audit, forecast, key, ledger, plan, prior, run, verify
+from flows.cli import (
+    approve,
+    audit,
+    forecast,
+    key,
+    key_changes,
+    ledger,
+    plan,
+    prior,
+    run,
+    status,
+    verify,
+    withdraw,
+)
 
 app = typer.Typer(
     name="trasgo",
@@ -21,6 +34,11 @@ app.command("run")(run.run)
 app.command("resume")(run.resume)
 app.command("verify")(verify.verify)
 app.command("audit")(audit.audit)
+app.command("status")(status.status)
+app.command("approve")(approve.approve)
+app.command("withdraw")(withdraw.withdraw)
+key.app.command("rotate")(key_changes.rotate)
+key.app.command("destroy")(key_changes.destroy)
 app.add_typer(ledger.app, name="ledger")
 app.add_typer(key.app, name="key")
 
@@ -38,8 +56,8 @@ def _root(
     """Release tabular microdata under local differential privacy.
 
     Exit codes: 0 done, 1 anything else, 2 config, 3 input contract, 4 conflict with what this version already is,
-    5 budget refused, 6 targets not met (held), 7 output check failed, 8 verification failed, 10 store or database
-    unreachable, 11 interrupted but resumable.
+    5 budget refused, 6 targets not met (held), 7 output check failed, 8 verification failed, 9 waiting for
+    approval or embargo, 10 store or database unreachable, 11 interrupted but resumable.
     """
 
 

@@ -17,6 +17,7 @@ import typer
 from rich.console import Console
 from rich.text import Text
 
+from flows.environment import UNNAMED as UNNAMED
 from flows.environment import actor as actor
 from flows.environment import home as home
 from trasgo_lib.errors import Fault, InterruptedRunError, Reason, StoreError, TrasgoError

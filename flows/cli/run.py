@@ -11,7 +11,8 @@ from rich.table import Table
 
 from flows.cli.console import actor, err, guarded, home, out, progress, say_json
 from trasgo_lib.budget import Cost
-from trasgo_lib.errors import TargetsNotMetError
+from trasgo_lib.errors import TargetsNotMetError, WaitingError
+from trasgo_lib.records import State
 
 if TYPE_CHECKING:
     from flows.outcome import Outcome
@@ -50,16 +51,17 @@ def _run(config: Path, as_json: bool, quiet: bool, *, may_start: bool) -> None:
 
 def _run_session(ref: RunRef, as_json: bool, quiet: bool, *, may_start: bool) -> None:
     from flows.version import run_version
-    from trasgo_lib.records import State
 
     session, outcome = run_version(ref, may_start=may_start, around=progress(quiet or as_json))
     if as_json:
         say_json(outcome.to_json())
+        if outcome.waiting is not None:
+            raise typer.Exit(WaitingError.exit_code)
         if outcome.state is State.HELD:
             raise typer.Exit(TargetsNotMetError.exit_code)
         return
     _print(session, outcome)
-    outcome.require_met()
+    outcome.require_published()
 
 
 def _reference(config: Path) -> tuple[RunRef, ReleasePlan]:
@@ -74,8 +76,14 @@ def _reference(config: Path) -> tuple[RunRef, ReleasePlan]:
 def _print(session: Session, outcome: Outcome) -> None:
     plan = session.plan
     public, restricted = _place(outcome.public or ""), _place(outcome.restricted)
-    if outcome.public is None:
+    if outcome.waiting is not None:
+        err.print(
+            f"Waiting: {outcome.release} is packaged and not public. It lies in {restricted}/waiting", markup=False
+        )
+    elif outcome.public is None:
         err.print(f"Held: {outcome.release} is not published. Evidence: {restricted}", markup=False)
+    elif outcome.state is State.WITHDRAWN:
+        out.print(f"Withdrawn: {outcome.release}. Its data are gone, what it spent stays.", markup=False)
     elif outcome.already_published:
         out.print(f"Already published: {outcome.release}. Nothing was drawn, nothing was spent.", markup=False)
     else:

@@ -94,6 +94,7 @@ class Office:
         self.folder = folder
         self.home = folder / "home"
         self.config = folder / "release.yaml"
+        self.actor = "tester"
         self.release: dict[str, Any] = json.loads(json.dumps(RELEASE))
         (folder / "people.csv").write_text(source_text(), encoding="utf-8")
 
@@ -120,7 +121,7 @@ class Office:
     def trasgo(self, *arguments: str) -> Answer:
         """Run the command."""
         open_session.cache_clear()
-        result = CliRunner(env={"TRASGO_HOME": str(self.home), "TRASGO_ACTOR": "tester"}).invoke(app, list(arguments))
+        result = CliRunner(env={"TRASGO_HOME": str(self.home), "TRASGO_ACTOR": self.actor}).invoke(app, list(arguments))
         return Answer(result.exit_code, result.stdout, result.stderr)
 
     def open(self, epsilon: str = "100", **caps: str) -> None:

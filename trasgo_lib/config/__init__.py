@@ -23,12 +23,14 @@ from trasgo_lib.config.domains import (
     NumberSpec,
     PointSources,
 )
+from trasgo_lib.config.embargo import Embargo, parse_embargo
 from trasgo_lib.config.faults import closest, in_file_order
 from trasgo_lib.config.keys import documented_keys
 from trasgo_lib.config.ledger import LedgerAddress, PostgresDatabase, SqliteFile, ledger_address
 from trasgo_lib.config.load import LoadedConfig, SoundPart, json_schema, json_schema_text, load_config, load_sound_part
 from trasgo_lib.config.load_prior import LoadedPrior, load_prior, prior_here
 from trasgo_lib.config.prior import PriorColumn, PriorCorrelation, PriorFile, PriorSpec
+from trasgo_lib.config.publishing import Publish, S3Spec
 from trasgo_lib.config.release import (
     Checks,
     CsvOptions,
@@ -37,10 +39,8 @@ from trasgo_lib.config.release import (
     LedgerSpec,
     Loop,
     Privacy,
-    Publish,
     ReleaseConfig,
     ReleaseInfo,
-    S3Spec,
     Source,
     UnitColumn,
 )
@@ -56,6 +56,7 @@ __all__ = [
     "DateColumn",
     "DateSpec",
     "Document",
+    "Embargo",
     "GeoSpec",
     "GroupSpec",
     "HierarchySpec",
@@ -99,5 +100,6 @@ __all__ = [
     "load_config",
     "load_prior",
     "load_sound_part",
+    "parse_embargo",
     "prior_here",
 ]

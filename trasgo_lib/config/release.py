@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import codecs
-import re
 from typing import Annotated, Literal
 
 from pydantic import Discriminator, Field, Tag, field_validator, model_validator
 
 from trasgo_lib.config.columns import Column, TargetSpec, require_one_level
 from trasgo_lib.config.prior import Prior
+from trasgo_lib.config.publishing import Publish
 from trasgo_lib.config.shape import (
     ColumnName,
     DeltaText,
@@ -28,9 +28,19 @@ from trasgo_lib.config.shape import (
     shape_error,
 )
 
-_CREDENTIALS = re.compile(r"[A-Z][A-Z0-9_]{0,62}|block:[a-z0-9][a-z0-9-]{0,62}")
-_KEY_ID = re.compile(r"A[A-Z]{3}[A-Z0-9]{16,}")
-"""What an access key itself looks like: four letters, such as AKIA, and sixteen or more."""
+
+class Supersedes(Model):
+    """The published version that this one takes the place of."""
+
+    version: VersionText = Field(description="the version that is published now", examples=["1"])
+    reason: Literal["error", "revision"] = Field(
+        description="error: something was wrong; revision: planned, with newer data", examples=["error"]
+    )
+    note: Text = Field(
+        description="what changed and why; public, at most 2000 characters",
+        max_length=2000,
+        examples=["37 rows arrived corrected"],
+    )
 
 
 class ReleaseInfo(Model):
@@ -46,6 +56,17 @@ class ReleaseInfo(Model):
     source_note: str = Field(
         default="", description="where the source comes from, for people", examples=["US Census Bureau"]
     )
+    supersedes: Supersedes | None = Field(
+        default=None,
+        description="the published version that this one corrects or revises",
+        examples=[{"version": "1", "reason": "error", "note": "37 rows arrived corrected"}],
+    )
+
+    @model_validator(mode="after")
+    def _another_version(self) -> ReleaseInfo:
+        if self.supersedes is not None and self.supersedes.version == self.version:
+            raise shape_error("another version", "this one", "Name the version before.", at=("supersedes", "version"))
+        return self
 
 
 class CsvOptions(Model):
@@ -208,92 +229,6 @@ class Checks(Model):
     )
 
 
-class S3Spec(Model):
-    """How a root on an S3 store is reached; never a key itself."""
-
-    endpoint: PlaceText | None = Field(
-        default=None,
-        repr=False,
-        description="https address of the store; default: AWS_ENDPOINT_URL_S3, AWS_ENDPOINT_URL, else Amazon's own",
-        examples=["https://s3.office.example"],
-    )
-    region: Slug | None = Field(
-        default=None,
-        description="its region; default: AWS_REGION, AWS_DEFAULT_REGION, else us-east-1",
-        examples=["eu-west-1"],
-    )
-    credentials: PlaceText = Field(
-        default="AWS",
-        repr=False,
-        description="what the names of the environment variables begin with, or block:NAME of a Prefect secret",
-        examples=["TRASGO_PUBLIC"],
-    )
-    allow_http: bool = Field(
-        default=False, description="whether the endpoint may be http on another machine", examples=[True]
-    )
-
-    @field_validator("credentials", mode="after")
-    @classmethod
-    def _source_of_them(cls, text: str) -> str:
-        # a key pasted here by mistake is refused, and not shown
-        if _KEY_ID.fullmatch(text) or not _CREDENTIALS.fullmatch(text):
-            required = "what the names of environment variables begin with (A-Z, 0-9 and _), or block:name"
-            raise shape_error(
-                required, "text of another form", "Write `credentials: TRASGO_PUBLIC`; keys stay outside."
-            )
-        return text
-
-
-class Publish(Model):
-    """Where the release goes."""
-
-    store: PlaceText | None = Field(
-        default=None, description="folder or URI that holds public/ and restricted/", examples=["../../releases"]
-    )
-    public: PlaceText | None = Field(
-        default=None, description="URI of the public root, instead of store", examples=["s3://open-data/micro"]
-    )
-    restricted: PlaceText | None = Field(
-        default=None, description="URI of the restricted root, instead of store", examples=["/srv/restricted"]
-    )
-    public_s3: S3Spec | None = Field(
-        default=None,
-        description="how the public root is reached when it is s3://; default: by the AWS_ variables",
-        examples=[{"endpoint": "https://s3.office.example", "credentials": "TRASGO_PUBLIC"}],
-    )
-    restricted_s3: S3Spec | None = Field(
-        default=None,
-        description="how the restricted root is reached when it is s3://; default: by the AWS_ variables",
-        examples=[{"endpoint": "https://s3.office.example", "credentials": "block:trasgo-restricted"}],
-    )
-    formats: Many[Literal["parquet", "csv"]] = Field(
-        default=("parquet", "csv"),
-        description="file formats of the data; parquet is always among them",
-        examples=[["parquet", "csv"]],
-    )
-    sign: Literal["required", "none"] = Field(
-        default="required", description="required: signed with the office's key, or not published", examples=["none"]
-    )
-
-    @field_validator("formats", mode="after")
-    @classmethod
-    def _parquet_among_them(cls, formats: tuple[str, ...]) -> tuple[str, ...]:
-        if "parquet" not in formats or len(set(formats)) != len(formats):
-            came = ", ".join(formats) or "none"
-            raise shape_error("parquet, and csv if wanted, each once", came, "Write [parquet, csv].")
-        return formats
-
-    @model_validator(mode="after")
-    def _one_place(self) -> Publish:
-        named = tuple(name for name in ("store", "public", "restricted") if getattr(self, name) is not None)
-        if named not in (("store",), ("public", "restricted")):
-            came = " and ".join(named) or "none"
-            raise shape_error("store, or both public and restricted", came, "Write `store: ../releases`.")
-        if self.public is not None and self.public == self.restricted:
-            raise shape_error("two different roots", "the same twice", "Separate them.", at=("restricted",))
-        return self
-
-
 class Keys(Model):
     """Where the wrapping key comes from; never the key itself."""
 
@@ -304,11 +239,17 @@ class Keys(Model):
         default=None, repr=False, description="environment variable that holds the key", examples=["TRASGO_KEY"]
     )
 
+    block: PlaceText | None = Field(
+        default=None, repr=False, description="Prefect Secret block that holds the key", examples=["trasgo-key"]
+    )
+
     @model_validator(mode="after")
     def _one_place(self) -> Keys:
-        if (self.file is None) == (self.env is None):
-            came = "none" if self.file is None else "both"
-            raise shape_error("exactly one of file, env", came, "Write `file: PATH` or `env: NAME`.")
+        named = [name for name in ("file", "env", "block") if getattr(self, name) is not None]
+        if len(named) != 1:
+            came = " and ".join(named) or "none"
+            fix = "Write `file: PATH`, `env: NAME` or `block: NAME`."
+            raise shape_error("exactly one of file, env, block", came, fix)
         return self
 
 

@@ -85,9 +85,12 @@ def plan_digest(
     """
     privacy, loop = config.privacy, config.loop
     unit = "row" if privacy.unit == "row" else privacy.unit.model_dump()
+    supersedes = config.release.supersedes
     return canonical_digest(
         {
             "format": 1,
+            # only where it is set, so that plans of versions that correct none keep their digests
+            **({} if supersedes is None else {"supersedes": supersedes.model_dump()}),
             "dataset": config.release.dataset,
             "version": config.release.version,
             "account": privacy.account,

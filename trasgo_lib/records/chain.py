@@ -13,10 +13,12 @@ from typing import Any
 import sqlalchemy as sa
 
 from trasgo_lib.budget import Cost, cost
-from trasgo_lib.errors import Fault, Reason, TrasgoError
+from trasgo_lib.errors import Fault, TrasgoError
 from trasgo_lib.records import documents, guards, ledger
+from trasgo_lib.records.chain_decisions import broken, check_decision
 from trasgo_lib.records.lifecycle import NEXT_STATES
 from trasgo_lib.records.model import ChainReport, Entry, Event, Head, State
+from trasgo_lib.records.sealing import seal_of
 from trasgo_lib.records.tables import ACCOUNTS, ENTRIES, EVENTS, VERSIONS
 
 _Row = sa.Row[Any]
@@ -50,10 +52,10 @@ def _check_database(connection: sa.Connection) -> Iterator[Fault]:
     if connection.dialect.name == "sqlite":
         findings = connection.exec_driver_sql("PRAGMA integrity_check(1)").scalars().all()
         if list(findings) != ["ok"]:
-            yield _fault("database file", "pages and constraints that hold", "a file that is damaged")
+            yield broken("database file", "pages and constraints that hold", "a file that is damaged")
     missing = guards.missing(connection)
     if missing:
-        yield _fault("database", "every guard in force", f"without {', '.join(sorted(missing))}")
+        yield broken("database", "every guard in force", f"without {', '.join(sorted(missing))}")
 
 
 def _check_orphans(
@@ -62,12 +64,12 @@ def _check_orphans(
     names = {row.name for row in accounts}
     lives = {(row.dataset, row.version) for row in versions}
     for name in sorted({row.account for row in entries} - names):
-        yield _fault(f"account {name}", "the account of its entries", "no such account")
+        yield broken(f"account {name}", "the account of its entries", "no such account")
     for dataset, version in sorted({(row.dataset, row.version) for row in events} - lives):
-        yield _fault(f"version {dataset}/{version}", "the version of its events", "no such version")
+        yield broken(f"version {dataset}/{version}", "the version of its events", "no such version")
     for row in versions:
         if row.account not in names:
-            yield _fault(f"version {row.dataset}/{row.version}", "an account", "no such account")
+            yield broken(f"version {row.dataset}/{row.version}", "an account", "no such account")
 
 
 def _check_account(row: _Row, rows: Sequence[_Row], versions: Sequence[_Row]) -> Iterator[Fault]:
@@ -82,17 +84,29 @@ def _check_account(row: _Row, rows: Sequence[_Row], versions: Sequence[_Row]) ->
             yield from _check_entry(place, entry, stored, total, versions)
             opened = opened or entry.kind == "open"
         except TrasgoError:
-            yield _fault(place, "a document that can be read", "one that cannot")
+            yield broken(place, "a document that can be read", "one that cannot")
+    yield from _check_sealed(where, row.wrapped_digest_key, _announced(rows))
     try:
         account = ledger.to_account(row)
         if opened and documents.read_terms(rows[0].document) != account.terms:
-            yield _fault(where, "the terms and the cap it was opened with", "other terms")
+            yield broken(where, "the terms and the cap it was opened with", "other terms")
         if account.spent != total:
-            yield _fault(where, f"a total of {total}, the sum of its entries", str(account.spent))
+            yield broken(where, f"a total of {total}, the sum of its entries", str(account.spent))
         if not total.fits(account.terms.cap):
-            yield _fault(where, f"at most the cap: {account.terms.cap}", str(total))
+            yield broken(where, f"at most the cap: {account.terms.cap}", str(total))
     except TrasgoError:
-        yield _fault(where, "terms and amounts that can be read", "some that cannot")
+        yield broken(where, "terms and amounts that can be read", "some that cannot")
+
+
+def _announced(rows: Sequence[_Row]) -> list[str]:
+    found = []
+    for stored in rows:
+        if stored.kind == "rewrap":
+            try:
+                found.append(str(documents.load(stored.document).get("sealed")))
+            except (ValueError, RecursionError):  # named by the check of the entry itself
+                continue
+    return found
 
 
 def _check_entry(place: str, entry: Entry, stored: _Row, total: Cost, versions: Sequence[_Row]) -> Iterator[Fault]:
@@ -103,57 +117,71 @@ def _check_entry(place: str, entry: Entry, stored: _Row, total: Cost, versions: 
     if drawn is not None:
         draw = (drawn.dataset, drawn.version, documents.identity(drawn))  # type: ignore[assignment]
     if columns != written or (stored.dataset, stored.version, stored.identity) != draw:
-        yield _fault(place, "columns that repeat the document", "others")
+        yield broken(place, "columns that repeat the document", "others")
     if documents.canonical(documents.load(entry.document)) != entry.document:
-        yield _fault(place, "canonical JSON", "another form")
+        yield broken(place, "canonical JSON", "another form")
     if entry.spent != total:
-        yield _fault(place, f"a running total of {total}", str(entry.spent))
+        yield broken(place, f"a running total of {total}", str(entry.spent))
     if (entry.kind == "open") != (entry.seq == 1):
-        yield _fault(place, "an opening, and one only, as the first entry", entry.kind)
+        yield broken(place, "an opening, and one only, as the first entry", entry.kind)
     if drawn is None:
         if not entry.cost.is_zero:
-            yield _fault(place, "an opening that costs nothing", str(entry.cost))
+            yield broken(place, "an opening that costs nothing", str(entry.cost))
         return
     if cost(drawn.event, drawn.max_rows) != entry.cost:
-        yield _fault(place, f"the cost of its loss event, {cost(drawn.event, drawn.max_rows)}", str(entry.cost))
+        yield broken(place, f"the cost of its loss event, {cost(drawn.event, drawn.max_rows)}", str(entry.cost))
     known = {(row.dataset, row.version, row.account, row.commitment) for row in versions}
     if (drawn.dataset, drawn.version, entry.account, drawn.commitment) not in known:
-        yield _fault(place, "a version with this account and root", "none")
+        yield broken(place, "a version with this account and root", "none")
 
 
 def _check_version(row: _Row, rows: Sequence[_Row]) -> Iterator[Fault]:
     where = f"version {row.dataset}/{row.version}"
     yield from _check_links(where, "event", row, rows)
     before: State | None = None
+    life: list[Event] = []
     for stored in rows:
         place = f"{where}, event {stored.seq}"
         try:
             event = documents.read_event(stored.document)
             yield from _check_event(place, event, stored, before)
+            yield from check_decision(place, event, life)
             before = event.state
+            life.append(event)
         except TrasgoError:
-            yield _fault(place, "a document that can be read", "one that cannot")
+            yield broken(place, "a document that can be read", "one that cannot")
             continue
         bound = (event.evidence.get("account"), event.evidence.get("commitment"))
         if event.seq == 1 and bound != (row.account, row.commitment):
-            yield _fault(where, "the account and root it was created with", "others")
+            yield broken(where, "the account and root it was created with", "others")
+    yield from _check_sealed(
+        where, row.wrapped_root, [e.evidence.get("sealed", "") for e in life if e.kind in ("rewrap", "destroy")]
+    )
+
+
+def _check_sealed(where: str, wrapped: bytes, announced: Sequence[str]) -> Iterator[Fault]:
+    """Wrapped bytes are those that the last record about them announced."""
+    if announced and seal_of(wrapped) != announced[-1]:
+        yield broken(where, "the wrapped secret that its last record of it announced", "another one")
+    if not announced and not wrapped:
+        yield broken(where, "a wrapped secret, or the record of its destruction", "neither")
 
 
 def _check_event(place: str, event: Event, stored: _Row, before: State | None) -> Iterator[Fault]:
     columns = (stored.dataset, stored.version, stored.seq, stored.kind, stored.state, stored.prev)
     written = (event.dataset, event.version, event.seq, event.kind, event.state.value, event.prev)
     if columns != written:
-        yield _fault(place, "columns that repeat the document", "others")
+        yield broken(place, "columns that repeat the document", "others")
     if documents.canonical(documents.load(event.document)) != event.document:
-        yield _fault(place, "canonical JSON", "another form")
+        yield broken(place, "canonical JSON", "another form")
     if before is None:
         forward = event.kind == "state" and event.state is State.PLANNED
-    elif event.kind == "freeze":
+    elif event.kind != "state":
         forward = event.state is before
     else:
         forward = event.state in NEXT_STATES[before]
     if not forward:
-        yield _fault(place, "a step forward", f"{event.state.value} after {before.value if before else 'nothing'}")
+        yield broken(place, "a step forward", f"{event.state.value} after {before.value if before else 'nothing'}")
 
 
 def _check_links(where: str, noun: str, row: _Row, rows: Sequence[_Row]) -> Iterator[Fault]:
@@ -161,27 +189,17 @@ def _check_links(where: str, noun: str, row: _Row, rows: Sequence[_Row]) -> Iter
     head = documents.GENESIS
     for place, stored in enumerate(rows, start=1):
         if stored.seq != place:
-            yield _fault(f"{where}, {noun} {stored.seq}", f"number {place}", f"number {stored.seq}")
+            yield broken(f"{where}, {noun} {stored.seq}", f"number {place}", f"number {stored.seq}")
         if stored.prev != head:
-            yield _fault(f"{where}, {noun} {stored.seq}", f"the hash of the {noun} before", "another hash")
+            yield broken(f"{where}, {noun} {stored.seq}", f"the hash of the {noun} before", "another hash")
         if documents.sha256(stored.document) != stored.hash:
-            yield _fault(f"{where}, {noun} {stored.seq}", "the hash of its document", "another hash")
+            yield broken(f"{where}, {noun} {stored.seq}", "the hash of its document", "another hash")
         head = stored.hash
     if not rows:
-        yield _fault(where, f"at least one {noun}", "none")
+        yield broken(where, f"at least one {noun}", "none")
     if (row.seq, row.head) != (len(rows), head):
-        yield _fault(where, f"{row.seq} records that end in its head", f"{len(rows)} records")
+        yield broken(where, f"{row.seq} records that end in its head", f"{len(rows)} records")
 
 
 def _of(event: _Row, version: _Row) -> bool:
     return (event.dataset, event.version) == (version.dataset, version.version)
-
-
-def _fault(where: str, required: str, came: str) -> Fault:
-    return Fault(
-        reason=Reason.CHAIN_BROKEN,
-        where=where,
-        required=required,
-        came=came,
-        fix="Restore the database from a backup and draw nothing until then.",
-    )

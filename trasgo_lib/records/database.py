@@ -48,6 +48,9 @@ class Backend(Protocol):
     def failure(self, error: Exception, *, writing: bool) -> StoreError:
         """What a driver's error means."""
 
+    def forget(self, writer: sa.Engine) -> None:
+        """Take overwritten bytes out of its files."""
+
 
 class Database:
     """A records database at the newest revision; made by :meth:`open`."""
@@ -130,6 +133,14 @@ class Database:
             if not closed:
                 relocation.require_open(connection, self.address.shown)
             yield connection
+
+    def forget(self) -> None:
+        """After a secret was overwritten: take its old bytes out of the database's own files, as far as it can be done.
+
+        A server keeps them until the table is vacuumed; backups and replicas are beyond reach.
+        """
+        with self._translated(writing=True):
+            self._backend.forget(self._writer)
 
     def revision(self) -> str | None:
         """The revision it is at; None for an empty one. Changes nothing."""

@@ -21,6 +21,9 @@ from trasgo_lib.records.model import AccountTerms, Entry, Event, Reservation, St
 GENESIS = "0" * 64
 """What the first record of a chain names as the one before."""
 
+EVENT_KINDS = ("state", "freeze", "package", "approval", "rewrap", "destroy")
+"""Only ``state`` moves a version; the others say what was fixed, packaged, approved, or done to its root."""
+
 _FORMAT = 1
 _IDENTITY = (
     "dataset",
@@ -105,6 +108,25 @@ def charge_entry(reservation: Reservation, charged: Cost, spent: Cost, seq: int,
     return _entry(reservation.account, seq, "charge", reservation, charged, spent, at, prev, body)
 
 
+def rewrap_entry(
+    account: str, sealed: str, actor: str, reason: str, spent: Cost, seq: int, prev: str, at: str
+) -> Entry:
+    """The entry that announces an account's digest key wrapped anew.
+
+    Args:
+        account: whose.
+        sealed: nonce and tag of the new bytes, hex.
+        actor: who does it.
+        reason: why.
+        spent: the account's total, which stays.
+        seq: its place.
+        prev: hash of the entry before.
+        at: when.
+    """
+    body = {"actor": actor, "reason": reason, "sealed": sealed}
+    return _entry(account, seq, "rewrap", None, Cost.zero(), spent, at, prev, body)
+
+
 def lifecycle_event(body: Mapping[str, object]) -> Event:
     """One step in the life of a version.
 
@@ -126,7 +148,7 @@ def read_entry(document: str) -> Entry:
     """
     try:
         body = load(document)
-        if body["kind"] not in ("open", "charge"):
+        if body["kind"] not in ("open", "charge", "rewrap"):
             raise ValueError
         reservation = None
         if body["kind"] == "charge":
@@ -174,7 +196,7 @@ def read_event(document: str) -> Event:
     """
     try:
         body = load(document)
-        if body["kind"] not in ("state", "freeze"):
+        if body["kind"] not in EVENT_KINDS:
             raise ValueError
         del body["format"]
         evidence = {str(name): str(value) for name, value in body.pop("evidence").items()}

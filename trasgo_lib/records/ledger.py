@@ -115,6 +115,13 @@ def _reserve(connection: sa.Connection, reservation: Reservation, at: str) -> En
     return entry
 
 
+def append_rewrap(connection: sa.Connection, holder: Account, sealed: str, actor: str, reason: str, at: str) -> None:
+    """Announce an account's digest key wrapped anew; it costs nothing and nothing is charged by it."""
+    name = holder.terms.name
+    entry = documents.rewrap_entry(name, sealed, actor, reason, holder.spent, holder.seq + 1, holder.head, at)
+    _append(connection, entry, None)
+
+
 def entries(connection: sa.Connection, name: str) -> tuple[Entry, ...]:
     """The ledger of an account, from its opening on.
 

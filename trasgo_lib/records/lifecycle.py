@@ -8,10 +8,11 @@ from typing import Any
 
 import sqlalchemy as sa
 
-from trasgo_lib.errors import BudgetError, ConfigError, ConflictError, Reason, StoreError
+from trasgo_lib.errors import BudgetError, ConfigError, ConflictError, Reason, StoreError, WaitingError
 from trasgo_lib.records import documents
 from trasgo_lib.records.locking import lock_name, lock_versions
 from trasgo_lib.records.model import Event, State, VersionRecord
+from trasgo_lib.records.publication import NO_TERMS, PublicationTerms, publication_of
 from trasgo_lib.records.tables import ACCOUNTS, ENTRIES, EVENTS, VERSIONS
 
 NEXT_STATES: Mapping[State, frozenset[State]] = {
@@ -132,33 +133,40 @@ def freeze(
     input_digest: str,
     actor: str,
     at: str,
+    terms: PublicationTerms = NO_TERMS,
 ) -> VersionRecord:
-    """Fix plan and input of a version; from its first charge on they cannot change.
+    """Fix plan, input and the terms of publication; from the first charge on only embargo and place can change.
 
     Until then another plan or input takes the place of the one before (a corrected file after a refused contract), as
-    a further event. The same digests again change nothing.
+    a further event. A further event makes approvals that were given void. The same again changes nothing.
 
     Raises:
-        ConflictError: something was charged, or the version is past its draws, and plan (``PLAN_CHANGED``) or input
-            (``INPUT_CHANGED``) differ; or there is no such version.
+        ConflictError: something was charged, or the version is past its draws, and plan or approvals
+            (``PLAN_CHANGED``) or input (``INPUT_CHANGED``) differ; or there is no such version.
     """
     lock_versions(connection, [(dataset, version_name)])
     record = _known(connection, dataset, version_name)
-    if (record.plan_digest, record.input_digest) == (plan_digest, input_digest):
+    fixed = publication_of(events(connection, dataset, version_name)).terms
+    same = (record.plan_digest, record.input_digest) == (plan_digest, input_digest)
+    if same and (fixed == terms or record.state in _FINISHED):
         return record
     here = sa.and_(ENTRIES.c.dataset == dataset, ENTRIES.c.version == version_name)
     charged = connection.execute(sa.select(ENTRIES.c.seq).where(here)).first() is not None
     if charged or record.state not in (State.PLANNED, State.VALIDATED):
         changed_plan = record.plan_digest != plan_digest
-        what = "plan" if changed_plan else "input"
+        people = (fixed.approvals, fixed.service_accounts) != (terms.approvals, terms.service_accounts)
+        what = "plan" if changed_plan else "input" if not same else "approvals" if people else ""
+    else:
+        what = ""
+    if what:
         raise ConflictError.of(
-            Reason.PLAN_CHANGED if changed_plan else Reason.INPUT_CHANGED,
+            Reason.INPUT_CHANGED if what == "input" else Reason.PLAN_CHANGED,
             f"version {dataset}/{version_name}",
             required=f"the {what} this version was frozen with",
-            came=f"another {what}",
+            came=f"other {what}" if what == "approvals" else f"another {what}",
             fix=f"Restore the {what}, or publish a new version, charged in full.",
         )
-    evidence = {"plan_digest": plan_digest, "input_digest": input_digest}
+    evidence = {"plan_digest": plan_digest, "input_digest": input_digest, **terms.evidence()}
     _append(connection, _tip(record), "freeze", record.state, actor, "plan and input fixed", evidence, at)
     return _known(connection, dataset, version_name)
 
@@ -204,8 +212,86 @@ def transition(
             came=target.value,
             fix="A version only moves forward; for another outcome publish a new version.",
         )
+    if target in (State.APPROVED, State.PUBLISHED):
+        _require_approved(connection, record, evidence)
     _append(connection, _tip(record), "state", target, actor, reason, evidence, at)
     return _known(connection, dataset, version_name)
+
+
+def supersede(connection: sa.Connection, dataset: str, old: str, new: str, actor: str, at: str) -> None:
+    """Make a version superseded by another one of its data set; one that was withdrawn since stays withdrawn.
+
+    Raises:
+        ConflictError: there is none, it was never published, or another version has superseded it.
+    """
+    record = require_supersedable(connection, dataset, old, new)
+    if record.state is State.PUBLISHED:
+        _append(
+            connection,
+            _tip(record),
+            "state",
+            State.SUPERSEDED,
+            actor,
+            f"superseded by {new}",
+            {"superseded_by": new},
+            at,
+        )
+
+
+def require_supersedable(connection: sa.Connection, dataset: str, old: str, new: str) -> VersionRecord:
+    """The version that another one corrects.
+
+    Raises:
+        ConflictError: there is none, it was never published, or another version has superseded it.
+    """
+    record = version(connection, dataset, old)
+    life = events(connection, dataset, old)
+    by = next((event.evidence.get("superseded_by") for event in life if event.state is State.SUPERSEDED), None)
+    if record is not None and record.manifest_digest is not None and by in (None, new):
+        return record
+    came = "none of this name" if record is None else f"one that is {record.state.value}"
+    raise ConflictError.of(
+        Reason.STATE_CONFLICT,
+        f"version {dataset}/{old}",
+        required="a published version that no other one has superseded",
+        came=came if by is None else f"one that {by} has superseded",
+        fix="Correct release.supersedes: name the version that is published now.",
+    )
+
+
+def append(
+    connection: sa.Connection,
+    record: VersionRecord,
+    kind: str,
+    state: State,
+    actor: str,
+    reason: str,
+    evidence: Mapping[str, str],
+    at: str,
+) -> None:
+    """Add an event after a version's last one; the rooms' other modules check what it says."""
+    _append(connection, _tip(record), kind, state, actor, reason, evidence, at)
+
+
+def known(connection: sa.Connection, dataset: str, version_name: str) -> VersionRecord:
+    """The version as it stands.
+
+    Raises:
+        ConflictError: there is none (``NOTHING_TO_RESUME``).
+    """
+    return _known(connection, dataset, version_name)
+
+
+def _require_approved(connection: sa.Connection, record: VersionRecord, evidence: Mapping[str, str]) -> None:
+    found = publication_of(events(connection, record.dataset, record.version))
+    if found.missing or (found.terms.approvals and evidence.get("package") != found.package):
+        raise WaitingError.of(
+            Reason.APPROVAL_MISSING,
+            f"version {record.dataset}/{record.version}",
+            required=f"{found.terms.approvals} approvals of these files by different people who did not run it",
+            came=str(len(found.approvals)),
+            fix="Look and approve: trasgo approve CONFIG",
+        )
 
 
 def _tip(record: VersionRecord) -> _Tip:

@@ -138,8 +138,8 @@ class Entry:
     Args:
         account: whose ledger.
         seq: its place, from 1.
-        kind: ``open`` (the first: binds the terms) or ``charge``.
-        reservation: what was charged for; None for ``open``.
+        kind: ``open`` (the first: binds the terms), ``charge``, or ``rewrap`` (its digest key under another key).
+        reservation: what was charged for; None for the others.
         cost: what this entry adds.
         spent: the account's total after it.
         at: when, ISO 8601 with offset.
@@ -150,7 +150,7 @@ class Entry:
 
     account: str
     seq: int
-    kind: Literal["open", "charge"]
+    kind: Literal["open", "charge", "rewrap"]
     reservation: Reservation | None
     cost: Cost
     spent: Cost
@@ -168,7 +168,8 @@ class Event:
         dataset: data set.
         version: release version.
         seq: its place, from 1.
-        kind: ``state`` (a transition) or ``freeze`` (plan and input are fixed; the state stays).
+        kind: ``state`` (a transition); the state stays after ``freeze`` (plan, input and terms are fixed), ``package``
+            (files wait), ``approval``, ``rewrap`` and ``destroy`` (of its root).
         state: the state after it.
         actor: who did it.
         reason: why, in words.
@@ -182,7 +183,7 @@ class Event:
     dataset: str
     version: str
     seq: int
-    kind: Literal["state", "freeze"]
+    kind: Literal["state", "freeze", "package", "approval", "rewrap", "destroy"]
     state: State
     actor: str
     reason: str
@@ -201,7 +202,7 @@ class VersionRecord:
         dataset: data set.
         version: release version.
         account: the account it is charged to.
-        wrapped_root: its root, wrapped.
+        wrapped_root: its root, wrapped; empty once it is destroyed.
         commitment: commitment to the root.
         state: where it is in its life.
         passed: every state it has been in.

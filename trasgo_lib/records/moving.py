@@ -23,13 +23,13 @@ from trasgo_lib.budget import Cost
 from trasgo_lib.config import PostgresDatabase, SqliteFile
 from trasgo_lib.errors import ConfigError, ConflictError, Reason, StoreError
 from trasgo_lib.records import chain, documents, ledger, migrate
-from trasgo_lib.records.clock import database_time
 from trasgo_lib.records.database import Database
 from trasgo_lib.records.locking import lock_name
 from trasgo_lib.records.model import Head
 from trasgo_lib.records.records import Records
 from trasgo_lib.records.relocation import Relocation, mark, relocation_of, reopen
-from trasgo_lib.records.tables import ACCOUNTS, ENTRIES, EVENTS, LEASES, VERSIONS
+from trasgo_lib.records.sealing import require_no_lease
+from trasgo_lib.records.tables import ACCOUNTS, ENTRIES, EVENTS, VERSIONS
 
 _COUNTED = (ACCOUNTS, ENTRIES, VERSIONS, EVENTS)
 _AT_ONCE = 500
@@ -115,7 +115,7 @@ def _look(old: sa.Connection, source: Database, target: Database) -> Transfer:
     moved = relocation_of(old)
     if moved is not None and moved.peer != target.address.url:
         raise _elsewhere(source, moved)
-    _require_no_lease(old)
+    require_no_lease(old)
     contents = contents_of(old)
     target.require_usable()
     revision = target.revision()
@@ -151,7 +151,8 @@ def _receive(old: sa.Connection, source: Database, target: Database, actor: str,
         migrate.upgrade(new)
         reopen(new)  # where an interrupted move left its mark; the old ledger may have been charged since
         _require_prefix(old, new, source, target, is_moved=False)
-        for table, owner in ((ACCOUNTS, True), (ENTRIES, False), (VERSIONS, True), (EVENTS, False)):
+        # charges last: a plan that was fixed anew before its first charge must find none yet
+        for table, owner in ((ACCOUNTS, True), (VERSIONS, True), (EVENTS, False), (ENTRIES, False)):
             _copy(old, new, table, starts_empty=owner)
         report = chain.check(new)
         if not report.ok:
@@ -207,21 +208,6 @@ def _require_prefix(
         held = set(longer.scalars(sa.select(table.c.hash)))
         if not held.issuperset(shorter.scalars(sa.select(table.c.hash))):
             raise _not_empty(target, "records that the old one does not have")
-
-
-def _require_no_lease(old: sa.Connection) -> None:
-    now = database_time(old)
-    held = old.execute(
-        sa.select(LEASES.c.dataset, LEASES.c.version, LEASES.c.holder).where(LEASES.c.expires_at > now)
-    ).first()
-    if held is not None:
-        raise ConflictError.of(
-            Reason.LOCKED,
-            f"version {held.dataset}/{held.version}",
-            required="no run while its ledger moves",
-            came=f"a run that holds it: {held.holder}",
-            fix="Wait for it to end; the lease of a run that is gone ends by itself within two minutes.",
-        )
 
 
 def _require_kinds(source: Database, target: Database) -> None:

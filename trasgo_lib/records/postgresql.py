@@ -110,6 +110,12 @@ class PostgresBackend:
                 self.address.shown, f"the encoding {encoding}", "Create the database with ENCODING 'UTF8'."
             )
 
+    def forget(self, writer: sa.Engine) -> None:
+        """Vacuum the tables that hold wrapped secrets; their old rows can be read on disk until then."""
+        with self._connect() as connection:
+            connection.autocommit = True  # VACUUM runs in no transaction
+            connection.execute("VACUUM versions, accounts")
+
     def failure(self, error: Exception, *, writing: bool) -> StoreError:
         """What a driver's error means; its text is withheld, since it can hold parameters and addresses."""
         name, cause = self.address.shown, getattr(error, "orig", None) or error

@@ -11,9 +11,11 @@ from typing import Self
 
 from trasgo_lib.budget import Cost
 from trasgo_lib.config import LedgerAddress
-from trasgo_lib.records import chain, ledger, lifecycle
+from trasgo_lib.records import approving, chain, ledger, lifecycle, sealing
+from trasgo_lib.records.clock import database_time
 from trasgo_lib.records.database import BUSY_SECONDS, Database, Password
 from trasgo_lib.records.lease import Lease, lease
+from trasgo_lib.records.locking import lock_versions
 from trasgo_lib.records.model import (
     Account,
     AccountTerms,
@@ -24,6 +26,7 @@ from trasgo_lib.records.model import (
     State,
     VersionRecord,
 )
+from trasgo_lib.records.publication import NO_TERMS, Publication, PublicationTerms, publication_of
 from trasgo_lib.records.relocation import Relocation, relocation_of, require_open
 
 LEASE_TTL = timedelta(seconds=100)
@@ -145,15 +148,134 @@ class Records:
             return lifecycle.versions(connection)
 
     def freeze(
-        self, dataset: str, version: str, plan_digest: str, input_digest: str, actor: str, at: str
+        self,
+        dataset: str,
+        version: str,
+        plan_digest: str,
+        input_digest: str,
+        actor: str,
+        at: str,
+        terms: PublicationTerms = NO_TERMS,
     ) -> VersionRecord:
-        """Fix plan and input; until the first charge they can be fixed anew, afterwards never.
+        """Fix plan, input and terms of publication; from the first charge on only embargo and place can change.
 
         Raises:
-            ConflictError: plan (``PLAN_CHANGED``) or input (``INPUT_CHANGED``) differ from what was charged under.
+            ConflictError: plan or approvals (``PLAN_CHANGED``) or input (``INPUT_CHANGED``) differ from what was
+                charged under.
         """
         with self._database.write() as connection:
-            return lifecycle.freeze(connection, dataset, version, plan_digest, input_digest, actor, at)
+            return lifecycle.freeze(connection, dataset, version, plan_digest, input_digest, actor, at, terms)
+
+    def now(self) -> str:
+        """Now by the database's clock, which all who share it share: UTC with microseconds."""
+        with self._database.read() as connection:
+            return database_time(connection)
+
+    def publication(self, dataset: str, version: str) -> Publication:
+        """How far a version is on its way to the public; nothing is asked of an unknown one."""
+        return publication_of(self.events(dataset, version))
+
+    def record_package(self, dataset: str, version: str, package: str, actor: str, at: str) -> VersionRecord:
+        """Put on record which files wait for publication; the same again changes nothing.
+
+        Raises:
+            ConflictError: other files wait already, or the version is not checked.
+        """
+        with self._database.write() as connection:
+            return approving.record_package(connection, dataset, version, package, actor, at)
+
+    def approve(
+        self, dataset: str, version: str, package: str, actor: str, reason: str, evidence: Mapping[str, str], at: str
+    ) -> Publication:
+        """Give one person's approval of the packaged files; the last that is needed makes the version approved.
+
+        Raises:
+            ConflictError: nothing waits, other files wait, this person ran it or has approved it, or none are needed.
+            WaitingError: the embargo has ended without the approvals.
+        """
+        with self._database.write() as connection:
+            return approving.approve(connection, dataset, version, package, actor, reason, dict(evidence), at)
+
+    def hold_when_missed(self, dataset: str, version: str, actor: str, at: str) -> Publication:
+        """Hold a packaged version whose embargo ended without its approvals; others are left as they are."""
+        with self._database.write() as connection:
+            return approving.hold_when_missed(connection, dataset, version, actor, at)
+
+    def require_publishable(self, dataset: str, version: str, package: str | None) -> Publication:
+        """Stop before any byte leaves when approvals are missing or the embargo has not ended.
+
+        Raises:
+            WaitingError: so it is, by the database's clock.
+        """
+        with self._database.read() as connection:
+            return approving.require_publishable(connection, dataset, version, package)
+
+    def require_supersedable(self, dataset: str, old: str, new: str) -> VersionRecord:
+        """The version that another one is to supersede.
+
+        Raises:
+            ConflictError: there is none, it was never published, or another version has superseded it.
+        """
+        with self._database.read() as connection:
+            return lifecycle.require_supersedable(connection, dataset, old, new)
+
+    def publish(
+        self, dataset: str, version: str, evidence: Mapping[str, str], supersedes: str | None, actor: str, at: str
+    ) -> VersionRecord:
+        """Make a version published and the one it corrects superseded, in one transaction.
+
+        Args:
+            dataset: data set.
+            version: release version.
+            evidence: ``manifest_digest``, and what ties it to a package.
+            supersedes: the version of the same data set that it corrects, or None.
+            actor: who publishes.
+            at: now.
+
+        Raises:
+            ConflictError: one of them may not go there from where it is.
+            WaitingError: approvals are missing.
+        """
+        with self._database.write() as connection:
+            both = [(dataset, version), *([(dataset, supersedes)] if supersedes else [])]
+            lock_versions(connection, both)
+            record = lifecycle.transition(
+                connection, dataset, version, State.PUBLISHED, actor, "manifest put", evidence, at
+            )
+            if supersedes is not None:
+                lifecycle.supersede(connection, dataset, supersedes, version, actor, at)
+            return record
+
+    def rewrap(
+        self,
+        root: Callable[[VersionRecord], bytes],
+        digest_key: Callable[[Account], bytes],
+        actor: str,
+        reason: str,
+        at: str,
+    ) -> tuple[int, int]:
+        """Store every secret wrapped under another key, all of them or none; says how many accounts and versions.
+
+        Raises:
+            ConflictError: a run holds a version, or what the functions raise; nothing is changed then.
+        """
+        with self._database.write() as connection:
+            counts = sealing.rewrap(connection, root, digest_key, actor, reason, at)
+        self._database.forget()
+        return counts
+
+    def destroy_root(
+        self, dataset: str, version: str, actor: str, reason: str, at: str, *, unfinished: bool = False
+    ) -> VersionRecord:
+        """Overwrite a version's root with nothing, for good.
+
+        Raises:
+            ConflictError: a run holds it, or it is not finished and ``unfinished`` is not set.
+        """
+        with self._database.write() as connection:
+            record = sealing.destroy_root(connection, dataset, version, actor, reason, at, unfinished=unfinished)
+        self._database.forget()
+        return record
 
     def reserve(self, reservation: Reservation, at: str) -> Entry:
         """Charge one draw before it is made; the same draw again returns the entry that exists.

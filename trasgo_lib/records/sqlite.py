@@ -25,6 +25,7 @@ _FILE_MODE = 0o600
 _PRAGMAS = (
     "synchronous=FULL",  # a committed charge survives a power loss
     "foreign_keys=ON",
+    "secure_delete=ON",  # bytes of a destroyed root are overwritten, not only unlinked
     "recursive_triggers=ON",  # without it INSERT OR REPLACE deletes a row and no delete trigger sees it
 )
 
@@ -77,6 +78,13 @@ class SqliteBackend:
             mode = None if raw is None else raw.execute("PRAGMA journal_mode=WAL").fetchone()[0]
         if mode != "wal":
             raise unreachable(self.address.shown, "no write-ahead log on this disk", "Keep it on a local disk.")
+
+    def forget(self, writer: sa.Engine) -> None:
+        """Empty the write-ahead log, which holds pages as they were before."""
+        with writer.connect() as connection:
+            raw = connection.connection.driver_connection
+            if raw is not None:
+                raw.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
 
     def failure(self, error: Exception, *, writing: bool) -> StoreError:
         """What a driver's error means; its text is withheld, since it can hold statement parameters."""

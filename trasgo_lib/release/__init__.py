@@ -2,6 +2,7 @@
 
 from trasgo_lib.release.audit import WRITER, AuditReport, Drift, compare_codes, compare_files, drift_between
 from trasgo_lib.release.channel_file import channel_document
+from trasgo_lib.release.corrections import WITHDRAWN, erratum_bytes, erratum_key, withdrawal_bytes
 from trasgo_lib.release.crate import CRATE, crate_document
 from trasgo_lib.release.data_files import read_parquet_batches, write_csv, write_parquet
 from trasgo_lib.release.decoding import public_types, released_batches, released_schema, require_released
@@ -32,6 +33,7 @@ __all__ = [
     "SIGNING_KEY",
     "STATEMENT",
     "SUMS",
+    "WITHDRAWN",
     "WRITER",
     "Anchors",
     "AuditReport",
@@ -51,6 +53,8 @@ __all__ = [
     "compare_staged",
     "crate_document",
     "drift_between",
+    "erratum_bytes",
+    "erratum_key",
     "manifest_document",
     "public_types",
     "publish_package",
@@ -66,6 +70,7 @@ __all__ = [
     "stage_restricted",
     "statement_document",
     "verify_release",
+    "withdrawal_bytes",
     "write_csv",
     "write_parquet",
 ]

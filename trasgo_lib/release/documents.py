@@ -14,7 +14,18 @@ from trasgo_lib.errors import Reason, VerificationError
 
 _LARGEST_PATH_SHOWN = 8
 
-_OWN = ("channel", "statement", "manifest", "input_report", "losses", "checks", "provenance", "ledger")
+_OWN = (
+    "channel",
+    "statement",
+    "manifest",
+    "input_report",
+    "losses",
+    "checks",
+    "provenance",
+    "ledger",
+    "erratum",
+    "withdrawn",
+)
 FOREIGN = ("crate", "envelope", "signed_statement")
 """Formats that others define: RO-Crate, DSSE, in-toto; their versions stand where those say."""
 

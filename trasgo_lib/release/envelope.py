@@ -50,8 +50,6 @@ class Anchors:
         sequence: number of the account's last entry for this version.
         head: hash of that entry, hex; everything before it hangs on it.
         previous: what was published before, or None.
-        supersedes: the version that this one corrects, or None.
-        reason: why it corrects it, or None.
     """
 
     plan_digest: str
@@ -59,8 +57,6 @@ class Anchors:
     sequence: int
     head: str
     previous: PublishedBefore | None = None
-    supersedes: str | None = None
-    reason: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,7 +84,7 @@ def pre_authentication_encoding(payload: bytes, payload_type: str = PAYLOAD_TYPE
 
 
 def signed_statement(
-    manifest: Mapping[str, Any], files: Iterable[StagedFile], anchors: Anchors, key_id: str
+    manifest: Mapping[str, Any], files: Iterable[StagedFile], anchors: Anchors, key_id: str, reason: str | None = None
 ) -> dict[str, Any]:
     """The in-toto statement of a package.
 
@@ -97,6 +93,7 @@ def signed_statement(
         files: every file of the package but the envelope, the manifest included.
         anchors: what ties it to the records.
         key_id: whose signature it will carry.
+        reason: why it takes the place of the version that the manifest names, or None.
     """
     previous = anchors.previous
     return {
@@ -112,8 +109,8 @@ def signed_statement(
             "previous": None
             if previous is None
             else {"version": previous.version, "manifest_sha256": previous.manifest_sha256},
-            "supersedes": anchors.supersedes,
-            "reason": anchors.reason,
+            "supersedes": manifest["supersedes"],
+            "reason": reason,
             "key_id": key_id,
         },
     }

@@ -74,7 +74,6 @@ def manifest_document(
     files: Iterable[StagedFile],
     columns: Sequence[str],
     key_id: str | None = None,
-    supersedes: str | None = None,
 ) -> dict[str, Any]:
     """The manifest's content, format 1.
 
@@ -83,13 +82,13 @@ def manifest_document(
         files: every other file of the release but the signed envelope, which names the manifest's digest.
         columns: published column names, in order.
         key_id: whose signature the release carries, or None when it is not signed.
-        supersedes: the version that this one corrects, or None.
     """
+    superseded = facts.plan.config.release.supersedes
     return {
         "format": 1,
         "dataset": facts.plan.dataset,
         "version": facts.plan.version,
-        "supersedes": supersedes,
+        "supersedes": None if superseded is None else superseded.version,
         "created": facts.created,
         "rows": facts.rows,
         "columns": list(columns),

@@ -151,9 +151,11 @@ def _sign(
 ) -> tuple[StagedFile, StagedFile]:
     """Envelope and manifest. The envelope names the manifest's digest, and so it is put before it."""
     key_id = signing.key.public.key_id
-    manifest = manifest_document(facts, written, columns, key_id, signing.anchors.supersedes)
+    manifest = manifest_document(facts, written, columns, key_id)
     listing = _write(MANIFEST, documents.dump(manifest, "manifest"), work)
-    statement = signed_statement(manifest, [*written, listing], signing.anchors, key_id)
+    superseded = facts.plan.config.release.supersedes
+    reason = None if superseded is None else superseded.note
+    statement = signed_statement(manifest, [*written, listing], signing.anchors, key_id, reason)
     return _write(ENVELOPE, envelope_bytes(statement, signing.key), work), listing
 
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from trasgo_lib.budget import Cost, LossEvent, event_from_json, event_to_json
+from trasgo_lib.release.corrections import supersedes_document
 from trasgo_lib.reporting import ReleaseFacts, wording
 
 if TYPE_CHECKING:
@@ -25,12 +26,13 @@ def statement_document(facts: ReleaseFacts) -> dict[str, Any]:
         facts: what the run states about itself.
     """
     plan = facts.plan
-    suffix = wording.claim_suffix(plan)
+    suffix, superseded = wording.claim_suffix(plan), supersedes_document(plan)
     return {
         "format": 1,
         "dataset": plan.dataset,
         "version": plan.version,
         "created": facts.created,
+        **({} if superseded is None else {"supersedes": superseded}),
         "in_words": wording.in_plain_words(facts),
         "trust_model": wording.TRUST_MODEL,
         "privacy_unit": {

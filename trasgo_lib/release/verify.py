@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Generator, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
 from trasgo_lib.errors import Reason, TrasgoError, VerificationError
 from trasgo_lib.keys import PublicKey
 from trasgo_lib.release import documents
+from trasgo_lib.release.corrections import WITHDRAWN
 from trasgo_lib.release.manifest import MANIFEST
 from trasgo_lib.release.package import CHANNEL, STATEMENT
 from trasgo_lib.release.stored import is_out_of_reach
@@ -66,7 +67,8 @@ def _verify(
         yield _read(store, prefix, path, schema, found)
     if "manifest" not in found:
         return
-    yield from verify_files(store, prefix, found["manifest"])
+    withdrawn = yield from _verify_withdrawal(store, prefix, found["manifest"])
+    yield from verify_files(store, prefix, found["manifest"], withdrawn=withdrawn)
     yield from verify_signature(store, prefix, found["manifest"], keys)
     if len(found) < len(("manifest", "channel", "statement")):
         return
@@ -76,7 +78,27 @@ def _verify(
     yield from verify_channels(channel_file, suffix_of(statement))
     yield from verify_statement(statement, channel_file)
     yield from verify_stated(statement, suffix_of(statement))
-    yield from verify_data(store, prefix, manifest, statement, channel_file)
+    if not withdrawn:
+        yield from verify_data(store, prefix, manifest, statement, channel_file)
+
+
+def _verify_withdrawal(
+    store: ObjectStore, prefix: str, manifest: dict[str, Any]
+) -> Generator[VerificationResult, None, bool]:
+    """Say that a version was withdrawn, when it was: it is then not a release to be used, whatever else holds."""
+    if not store.exists(_key(prefix, WITHDRAWN)):
+        return False
+    found: dict[str, dict[str, Any]] = {}
+    result = _read(store, prefix, WITHDRAWN, "withdrawn", found)
+    if not result.passed:
+        yield result
+        return False
+    notice = found["withdrawn"]
+    named = (notice["dataset"], notice["version"])
+    yield judge("same release", WITHDRAWN, (manifest["dataset"], manifest["version"]), named, Reason.SCHEMA_VIOLATION)
+    came = f"withdrawn on {notice['withdrawn'][:10]}: {notice['reason']}"
+    yield failed("withdrawn", named[1], "a version that stands", came, Reason.WITHDRAWN)
+    return True
 
 
 def _read(
@@ -102,6 +124,8 @@ def _verify_names(
     for path, document in ((CHANNEL, channel_file), (STATEMENT, statement)):
         named = (document["dataset"], document["version"])
         yield judge("same release", path, release, named, Reason.SCHEMA_VIOLATION)
+    corrected = (statement.get("supersedes") or {}).get("version")
+    yield judge("same superseded version", STATEMENT, manifest["supersedes"], corrected, Reason.SCHEMA_VIOLATION)
     for key in ("created", "library_version", "commit"):
         yield judge(f"same {key}", STATEMENT, manifest[key], statement[key], Reason.SCHEMA_VIOLATION)
 

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from trasgo_lib.errors import Reason, TrasgoError
+from trasgo_lib.release.corrections import WITHDRAWN
 from trasgo_lib.release.crate import CRATE
 from trasgo_lib.release.manifest import ENVELOPE, MANIFEST, SIGNING_KEY, SUMS, read_sums
 from trasgo_lib.release.package import CHANNEL, REPORT, STATEMENT, data_key
@@ -14,24 +15,30 @@ from trasgo_lib.release.verification import VerificationResult, failed, judge, p
 from trasgo_lib.storage import ObjectStore
 
 
-def verify_files(store: ObjectStore, prefix: str, manifest: dict[str, Any]) -> Iterator[VerificationResult]:
+def verify_files(
+    store: ObjectStore, prefix: str, manifest: dict[str, Any], *, withdrawn: bool = False
+) -> Iterator[VerificationResult]:
     """Check completeness and every digest.
 
     Args:
         store: where the release stands.
         prefix: its prefix; empty when the store's root is the release.
         manifest: the parsed manifest.
+        withdrawn: whether data files may be absent, and the notice of it present.
     """
     listed = {entry["path"]: entry for entry in manifest["files"]}
     present = {key.removeprefix(f"{prefix}/") if prefix else key for key in store.list(prefix)}
     yield judge("paths listed once", MANIFEST, len(manifest["files"]), len(listed), Reason.SCHEMA_VIOLATION)
-    unlisted = {MANIFEST, ENVELOPE} if manifest.get("signature") else {MANIFEST}
+    unlisted = {MANIFEST} | ({ENVELOPE} if manifest.get("signature") else set())
+    unlisted |= {WITHDRAWN} if withdrawn else set()
     for path in sorted(present - set(listed) - unlisted):
         yield failed("no other files", path, "only files that the manifest lists", "one more file", Reason.EXTRA_FILE)
     for path in _required(manifest):
         if path not in listed:
             yield failed("complete", path, "a file that every release has", "not in the manifest", Reason.MISSING_FILE)
     for path, entry in sorted(listed.items()):
+        if withdrawn and path.startswith("data/") and path not in present:
+            continue
         yield _verify_bytes(store, f"{prefix}/{path}" if prefix else path, entry, path in present)
     if SUMS in present and SUMS in listed:
         yield _verify_sums(store, f"{prefix}/{SUMS}" if prefix else SUMS, listed)

@@ -56,6 +56,9 @@ def _identity(facts: ReleaseFacts) -> Iterator[tuple[str, object]]:
     yield "data set", facts.plan.dataset
     yield "version", facts.plan.version
     yield "made", facts.created
+    if info.supersedes is not None:
+        words = {"error": "corrects an error in", "revision": "is the planned revision of"}[info.supersedes.reason]
+        yield "takes the place of", f"version {info.supersedes.version}: {words} it. {info.supersedes.note}"
     yield "rows", facts.rows
     if info.licence:
         yield "licence", info.licence

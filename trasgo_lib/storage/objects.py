@@ -156,6 +156,21 @@ class ObjectStore:
 
         return io.BufferedReader(RangeReader(read, size), buffer_size=_CHUNK_BYTES)
 
+    def remove(self, key: str) -> bool:
+        """Take an object away: only ever the data of a version that is withdrawn.
+
+        Returns:
+            Whether it was there.
+
+        Raises:
+            StoreError: the store is unreachable, or does not allow it.
+        """
+        path = check_key(key)
+        if not self.exists(key):
+            return False
+        self._retried(key, lambda: obstore.delete(self._client(), path))
+        return True
+
     def digest(self, key: str) -> str:
         """SHA-256 of the object's bytes, hex, read in pieces.
 

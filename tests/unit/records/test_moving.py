@@ -14,7 +14,17 @@ from hypothesis import strategies as st
 
 from trasgo_lib.budget import Cost
 from trasgo_lib.errors import BudgetError, ConfigError, ConflictError, Reason, StoreError, TrasgoError
-from trasgo_lib.records import Database, Records, migrate, moving, plan_transfer, relocation, transfer
+from trasgo_lib.records import (
+    Database,
+    PublicationTerms,
+    Records,
+    migrate,
+    moving,
+    package_digest,
+    plan_transfer,
+    relocation,
+    transfer,
+)
 from trasgo_lib.records.moving import contents_of
 
 AT = "2030-02-01T12:00:00+00:00"
@@ -319,3 +329,28 @@ def test_a_database_with_tables_of_another_version_is_refused(
         patch.setattr(migrate, "HEAD_REVISION", "0001")
         Database.open(url)
     assert "another version of trasgo" in str(refused(busy, url))
+
+
+def test_approvals_and_changed_keys_arrive_as_they_are(office: Any, new_url: Callable[[], str]) -> None:
+    """A plan that was fixed twice before its first charge, a package, approvals, another key, a destroyed root."""
+    records, terms = office.records, PublicationTerms(2, service_accounts=("robot",), public="/srv/public")
+    records.freeze("cps1988", "1", "5" * 64, "6" * 64, "ana", AT)
+    records.freeze("cps1988", "1", "2" * 64, "1" * 64, "ana", AT, terms)
+    office.advance("validated")
+    office.charge("0.25")
+    office.advance("drawn", "checked")
+    package = package_digest("a" * 64, "3" * 64)
+    records.record_package("cps1988", "1", package, "ana", AT)
+    for actor in ("eva", "leo"):
+        records.approve("cps1988", "1", package, actor, "looked", {}, AT)
+    office.new_version("2", "e" * 64)
+    records.rewrap(lambda record: b"WRAPPED", lambda account: b"WRAPPED DIGEST KEY", "ana", "yearly", AT)
+    records.destroy_root("cps1988", "2", "ana", "not wanted", AT, unfinished=True)
+    url = new_url()
+    move(office, url)
+    new = Records.open(url)
+    assert all_of(new) == all_of(records)
+    assert new.check_chain().ok
+    proof = {"manifest_digest": "3" * 64, "package": package, "package_salt": "a" * 64}
+    new.publish("cps1988", "1", proof, None, "ana", AT)
+    assert new.check_chain().ok

@@ -23,7 +23,7 @@ from alembic.migration import MigrationContext
 
 from trasgo_lib.budget import Cost
 from trasgo_lib.errors import BudgetError, ConfigError, Reason, StoreError
-from trasgo_lib.records import Records, guards, ledger, migrate
+from trasgo_lib.records import PublicationTerms, Records, guards, ledger, migrate, package_digest
 from trasgo_lib.records.database import Database
 from trasgo_lib.records.tables import METADATA
 
@@ -179,9 +179,32 @@ def test_the_applications_role_can_do_all_that_a_run_does(office: Any, worker: R
     assert office.records.account("cps").spent == Cost.of("0.25") == entry.spent
 
 
+def test_the_applications_role_packages_approves_and_publishes_but_changes_no_key(office: Any, worker: Records) -> None:
+    terms = PublicationTerms(1, public="/srv/public")
+    worker.freeze("cps1988", "1", "2" * 64, "1" * 64, "ana", office.at, terms)
+    for state in ("validated", "drawn", "checked"):
+        worker.transition("cps1988", "1", state, "ana", "", {}, office.at)
+    salt, manifest = "a" * 64, "3" * 64
+    package = package_digest(salt, manifest)
+    worker.record_package("cps1988", "1", package, "ana", office.at)
+    worker.approve("cps1988", "1", package, "eva", "looked", {}, office.at)
+    proof = {"manifest_digest": manifest, "package": package, "package_salt": salt}
+    worker.publish("cps1988", "1", proof, None, "ana", office.at)
+    assert worker.check_chain().ok
+    for change in (
+        lambda: worker.rewrap(lambda record: b"WRAPPED", lambda account: b"WRAPPED DIGEST KEY", "ana", "x", office.at),
+        lambda: worker.destroy_root("cps1988", "1", "ana", "x", office.at),
+    ):
+        with pytest.raises(StoreError, match="owner's role"):
+            change()
+    assert worker.version("cps1988", "1").wrapped_root == b"wrapped"  # type: ignore[union-attr]
+
+
 @pytest.mark.parametrize(
     "statement",
     [
+        "UPDATE versions SET wrapped_root = ''",
+        "UPDATE accounts SET wrapped_digest_key = ''",
         "UPDATE accounts SET name = name",
         "UPDATE entries SET kind = kind",
         "DELETE FROM entries",

@@ -8,7 +8,6 @@ import json
 import random
 import shutil
 from collections.abc import Callable
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -136,9 +135,9 @@ def test_the_statement_names_every_other_file_and_the_anchors(published: Path) -
     assert (statement["predicate"]["supersedes"], statement["predicate"]["reason"]) == (None, None)
 
 
-def test_a_correction_says_what_it_supersedes_and_why(light: Any, tmp_path: Path) -> None:
-    anchors = replace(ANCHORS, supersedes="0", reason="37 rows were corrected upstream")
-    folder = sign(light, tmp_path, Signing(KEY, anchors))
+def test_a_correction_says_what_it_supersedes_and_why(kit: Any, tmp_path: Path) -> None:
+    corrects = 'supersedes: {version: "0", reason: error, note: 37 rows were corrected upstream}, licence: CC0-1.0}'
+    folder = sign(kit.make(tmp_path / "made", LIGHT.replace("licence: CC0-1.0}", corrects)), tmp_path)
     assert checked(folder) == set()
     assert json.loads((folder / MANIFEST).read_text())["supersedes"] == "0"
     predicate = read_envelope((folder / ENVELOPE).read_bytes()).statement()["predicate"]

@@ -17,7 +17,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from trasgo_lib.errors import Reason, StoreError, VerificationError
-from trasgo_lib.release import VerificationReport, publish_package, verify_release
+from trasgo_lib.release import VerificationReport, publish_package, verify_release, withdrawal_bytes
 from trasgo_lib.release.verify_claims import verify_channels
 from trasgo_lib.storage import ObjectStore, open_store
 
@@ -402,3 +402,42 @@ def test_verification_needs_neither_network_nor_pandas_nor_prefect_nor_great_exp
     )
     assert done.returncode == 0, done.stderr
     assert int(done.stdout) == len(verify_release(published).results)
+
+
+def withdraw(release: Path, **changes: object) -> None:
+    """Take the data back as the command does."""
+    digest = hashlib.sha256((release / "manifest.json").read_bytes()).hexdigest()
+    manifest = json.loads((release / "manifest.json").read_text())
+    data = [entry["path"] for entry in manifest["files"] if entry["path"].startswith("data/")]
+    at = "2030-01-31T12:00:00+00:00"
+    notice = withdrawal_bytes(manifest["dataset"], manifest["version"], digest, at, "by mistake", data)
+    (release / "withdrawn.json").write_text(json.dumps(json.loads(notice) | changes))
+    for path in data:
+        (release / path).unlink()
+
+
+def test_a_withdrawn_release_is_said_to_be_and_nothing_else_is_wrong(release: Path) -> None:
+    withdraw(release)
+    (failure,) = verify_release(release).failures
+    assert (failure.name, failure.reason) == ("withdrawn", Reason.WITHDRAWN)
+    assert failure.came == "withdrawn on 2030-01-31: by mistake"
+
+
+def test_a_withdrawn_release_is_still_checked(release: Path) -> None:
+    withdraw(release)
+    (release / "report.md").write_text("other")
+    (release / "more.txt").write_text("more")
+    found = {(failure.name, failure.subject) for failure in verify_release(release).failures}
+    assert {("digest", "report.md"), ("no other files", "more.txt")} < found and len(found) == 3
+
+
+@pytest.mark.parametrize("changes", [{"version": "9"}, {"format": 2}, {"withdrawn": "yesterday"}])
+def test_a_notice_that_is_not_of_this_release_is_named(release: Path, changes: dict[str, object]) -> None:
+    withdraw(release, **changes)
+    assert any(failure.subject == "withdrawn.json" for failure in verify_release(release).failures)
+
+
+def test_a_manifest_and_a_statement_that_name_different_corrections_are_found(release: Path) -> None:
+    edit(release / "manifest.json", lambda document: document.update(supersedes="0"))
+    found = {failure.name for failure in verify_release(release).failures}
+    assert "same superseded version" in found

@@ -1,0 +1,89 @@
+"""``trasgo approve``: a second person looks at what waits and approves exactly that."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import typer
+
+from flows.cli.console import UNNAMED, actor, guarded, out, say_json
+
+if TYPE_CHECKING:
+    from tasks.review import Dossier, Review
+
+_CONFIG = typer.Argument(help="The release file (YAML).")
+_REASON = typer.Option("looked at plan, spend, checks and digests", "--reason", help="Why, in words; recorded.")
+_YES = typer.Option(False, "--yes", help="Do not ask; for those who looked before.")
+_JSON = typer.Option(False, "--json", help="One JSON object on standard output; needs --yes.")
+
+
+def approve(config: Path = _CONFIG, reason: str = _REASON, yes: bool = _YES, as_json: bool = _JSON) -> None:
+    """Show what waits for publication, ask, and record your approval of exactly these files."""
+    with guarded(as_json):
+        from tasks.review import open_dossier, open_review
+        from tasks.session import now
+        from trasgo_lib.errors import ConfigError, Reason, StoreError, WaitingError
+
+        if actor() == UNNAMED:
+            raise ConfigError.of(
+                Reason.BAD_PARAMETER,
+                "TRASGO_ACTOR",
+                required="the name of the person who approves",
+                came="none, and no login name",
+                fix="Set TRASGO_ACTOR to your name.",
+            )
+        review = open_review(config)
+        report = review.records.check_chain()
+        if not report.ok:
+            raise StoreError(*report.faults)
+        dossier = open_dossier(review)
+        if not as_json:
+            _show(review, dossier)
+        if not yes:
+            typer.confirm(f"Approve as {actor()}?", abort=True)
+        plan = review.plan
+        try:
+            found = review.records.approve(
+                plan.dataset, plan.version, dossier.waiting.digest, actor(), reason, dossier.evidence(), now()
+            )
+        except WaitingError:
+            review.records.hold_when_missed(plan.dataset, plan.version, actor(), now())
+            raise
+        if as_json:
+            say_json(open_review(config).to_json())
+        elif found.missing:
+            out.print(f"Approved by {actor()}; {found.missing} more needed.", markup=False)
+        else:
+            out.print(f"Approved by {actor()}; all approvals are there. Publish it: trasgo run {config}", markup=False)
+
+
+def _show(review: Review, dossier: Dossier) -> None:
+    plan, terms = review.plan, review.publication.terms
+    manifest = dossier.waiting.manifest
+    lines = [
+        f"{plan.dataset}/{plan.version}: {plan.config.release.title}",
+        f"  plan      {plan.digest}",
+        f"  manifest  sha256 {dossier.waiting.manifest_digest}",
+        f"  package   {dossier.waiting.digest}",
+        f"  rows      {manifest['rows']}; columns: {', '.join(manifest['columns'])}",
+        f"  promise   {dossier.statement['in_words']}",
+        f"  spent     {review.records.spent_by(plan.dataset, plan.version)}",
+        f"  account   {plan.account}: {review.records.account(plan.account).left} left",
+        f"  checks    {dossier.evidence()['checks']}",
+        f"  loop      ended with: {dossier.losses.get('reason', '')}",
+    ]
+    last = {entry["unit"]: entry for entry in dossier.losses.get("rounds", [])}
+    for unit in plan.units:
+        if unit.target is not None and unit.name in last:
+            met = "met" if last[unit.name]["met"] else "NOT met"
+            lines.append(f"  target    {unit.name}: {unit.target.loss} <= {unit.target.ceiling}, {met}")
+    lines += [f"  file      {entry['path']}, {entry['bytes']} bytes, {entry['sha256']}" for entry in manifest["files"]]
+    superseded = plan.config.release.supersedes
+    if superseded is not None:
+        lines.append(f"  corrects  version {superseded.version} ({superseded.reason}): {superseded.note}")
+    lines.append(f"  goes to   {terms.public}" + (f", not before {terms.embargo_words}" if terms.embargo else ""))
+    given = ", ".join(event.actor for event in review.publication.approvals) or "nobody yet"
+    lines.append(f"  approved  {len(review.publication.approvals)} of {terms.approvals}: {given}")
+    for line in lines:
+        out.print(line, markup=False)

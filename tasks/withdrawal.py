@@ -1,0 +1,53 @@
+"""Taking a version's data back: the record first, then the notice, then the files; again finishes what was begun."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+from tasks.review import Review
+from tasks.session import now
+from tasks.stores import open_root
+from trasgo_lib.errors import ConflictError, Reason
+from trasgo_lib.records import State
+from trasgo_lib.release import MANIFEST, WITHDRAWN, release_prefix, withdrawal_bytes
+
+
+def withdraw(review: Review, actor: str, reason: str) -> tuple[str, ...]:
+    """Withdraw a published version; manifest, statement, channels and spend stay.
+
+    Args:
+        review: the version.
+        actor: who does it.
+        reason: why, in words; public.
+
+    Returns:
+        The paths that were taken away by this call.
+
+    Raises:
+        ConflictError: it was never published.
+        StoreError: the public root is out of reach, or does not allow to delete.
+    """
+    record, plan = review.record, review.plan
+    if record.manifest_digest is None:
+        raise ConflictError.of(
+            Reason.STATE_CONFLICT,
+            f"version {record.dataset}/{record.version}",
+            required="a version that was published",
+            came=f"one that is {record.state.value}",
+            fix="Nothing of it is public. To end an unfinished version: trasgo key destroy, with --force-unfinished.",
+        )
+    public = open_root(plan.public_root, plan.config.publish.public_s3, create=False)
+    review.records.transition(plan.dataset, plan.version, State.WITHDRAWN, actor, reason, {}, now())
+    life = review.records.events(plan.dataset, plan.version)
+    event = next(event for event in life if event.kind == "state" and event.state is State.WITHDRAWN)
+    prefix = release_prefix(plan.dataset, plan.version)
+    listed = _data_files(json.loads(public.get(f"{prefix}/{MANIFEST}")))
+    notice = withdrawal_bytes(plan.dataset, plan.version, record.manifest_digest, event.at, event.reason, listed)
+    public.put_once(f"{prefix}/{WITHDRAWN}", notice)
+    return tuple(path for path in listed if public.remove(f"{prefix}/{path}"))
+
+
+def _data_files(manifest: dict[str, Any]) -> list[str]:
+    """The files that hold rows, as the published manifest lists them."""
+    return [entry["path"] for entry in manifest["files"] if entry["path"].startswith("data/")]

@@ -1,0 +1,100 @@
+"""What is said in public of corrections and withdrawals: files of their own, since no published file changes.
+
+``<dataset>/_ERRATA/<version>.json`` says which version takes the place of which and why, one file a correction; no
+version's name begins with ``_``. ``<dataset>/<version>/withdrawn.json`` stands where data files were taken back.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+from trasgo_lib.release import documents
+
+if TYPE_CHECKING:
+    from trasgo_lib.plan import ReleasePlan
+
+WITHDRAWN = "withdrawn.json"
+_REASONS = {"error": "corrects an error in", "revision": "is the planned revision of"}
+
+
+def erratum_key(dataset: str, version: str) -> str:
+    """Where the erratum of a correction stands below the public root.
+
+    Args:
+        dataset: data set.
+        version: the new version.
+    """
+    return f"{dataset}/_ERRATA/{version}.json"
+
+
+def supersedes_document(plan: ReleasePlan) -> dict[str, str] | None:
+    """What a version says of the one it takes the place of; None when it takes none's."""
+    declared = plan.config.release.supersedes
+    if declared is None:
+        return None
+    return {"version": declared.version, "reason": declared.reason, "note": declared.note}
+
+
+def erratum_bytes(plan: ReleasePlan, created: str, manifest_digest: str, superseded_digest: str) -> bytes:
+    """The erratum of a version that supersedes another one.
+
+    Args:
+        plan: the compiled plan.
+        created: when the new version was made, ISO 8601; the same however often it is written.
+        manifest_digest: SHA-256 of the new version's manifest.
+        superseded_digest: that of the old one's.
+
+    Raises:
+        ValueError: the version supersedes none.
+    """
+    declared = plan.config.release.supersedes
+    if declared is None:
+        raise ValueError("this version supersedes none")
+    words = (
+        f"Version {plan.version} of {plan.dataset} {_REASONS[declared.reason]} version {declared.version} and takes its"
+        " place. It was drawn afresh, and what it cost was charged in full beside what the earlier one had cost."
+    )
+    document: dict[str, Any] = {
+        "format": 1,
+        "dataset": plan.dataset,
+        "version": plan.version,
+        "manifest_sha256": manifest_digest,
+        "supersedes": declared.version,
+        "superseded_manifest_sha256": superseded_digest,
+        "reason": declared.reason,
+        "note": declared.note,
+        "created": created,
+        "in_words": words,
+    }
+    return documents.dump(document, "erratum")
+
+
+def withdrawal_bytes(
+    dataset: str, version: str, manifest_digest: str, at: str, reason: str, removed: Sequence[str]
+) -> bytes:
+    """The notice that stands in the place of a version's data.
+
+    Args:
+        dataset: data set.
+        version: release version.
+        manifest_digest: SHA-256 of its manifest, which stays.
+        at: when it was withdrawn, as the record says.
+        reason: why, in words; public.
+        removed: paths that were taken back.
+    """
+    words = (
+        "The data files of this version were taken back. Manifest, statement and channels stay, and so does what was"
+        " spent: noise that was published once can have been copied."
+    )
+    document: dict[str, Any] = {
+        "format": 1,
+        "dataset": dataset,
+        "version": version,
+        "manifest_sha256": manifest_digest,
+        "withdrawn": at,
+        "reason": reason,
+        "removed": sorted(removed),
+        "in_words": words,
+    }
+    return documents.dump(document, "withdrawn")
