@@ -4,29 +4,34 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from prefect import flow
+from prefect import State, flow
+from prefect.states import Completed
 
 from flows.environment import actor, home, prepare_prefect
 from flows.outcome import Outcome
 from tasks.policies import at_boundary
 from tasks.session import RunRef, open_session
 from trasgo_lib.plan import read_plan
+from trasgo_lib.records import State as RecordState
 
 
 @flow(name="scheduled release", persist_result=False, validate_parameters=False)
-def scheduled_release(config: str) -> str:
+def scheduled_release(config: str) -> str | State[str]:
     """Run the version that a release file declares; a published one is left as it is.
 
     Args:
         config: the release file, from the worker's folder or absolute; public.
 
     Returns:
-        The state it has come to, a public word.
+        The state it has come to, a public word. A version that waits as it should (for people, for its hour) completes
+        as ``Waiting``, so that alerts on failed runs mean something; one that missed its embargo fails.
 
     Raises:
         TrasgoError: without row counts, since the orchestrator stores it. Those stand in the restricted root.
     """
     outcome = _run(config)
+    if outcome.waiting is not None and outcome.state is not RecordState.HELD:
+        return Completed(name="Waiting", message=str(outcome.waiting.reason), data="waiting")
     outcome.require_published_in_public()
     return outcome.state.value
 

@@ -45,6 +45,24 @@ def wrapped(office: Office) -> list[bytes]:
         ]
 
 
+def test_signing_goes_on_under_the_new_wrapping_key(office: Office) -> None:
+    """The signing keys are wrapped under the wrapping key, too: the key id stays, and so does what it signs."""
+    office.open()
+    before = office.trasgo("key", "public", "--json").json["signs_now"]
+    assert office.run("--quiet").exit_code == 0
+    answer = office.trasgo("key", "rotate", str(office.config))
+    assert answer.exit_code == 0 and "Signing keys: 1, under the new key." in answer.out, answer.text
+    assert office.trasgo("key", "public", "--json").json["signs_now"] == before
+    office.release["release"]["version"] = "2"
+    office.write()
+    answer = office.run("--quiet")
+    assert answer.exit_code == 0, answer.text
+    key = office.folder / "office.pem"
+    key.write_text(office.trasgo("key", "public").out)
+    for version in ("1", "2"):
+        assert office.trasgo("verify", str(office.public.with_name(version)), "--key", str(key)).exit_code == 0
+
+
 def test_the_key_leaves_no_trace(
     office: Office, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:

@@ -230,6 +230,30 @@ def test_a_store_that_fills_up_half_way_is_asked_once_and_resumed(office: S3Offi
     assert office.trasgo("verify", office.uri).exit_code == 0
 
 
+def test_approved_and_withdrawn_in_two_buckets(office: S3Office) -> None:
+    office.release["publish"]["approvals"] = 1
+    office.open()
+    answer = office.run("--json")
+    assert (answer.exit_code, office.files()) == (9, {}), answer.text
+    assert "people/1/waiting/manifest.json" in office.files(CLOSED_BUCKET)
+    office.actor = "eva"
+    assert office.trasgo("approve", str(office.config), "--yes").exit_code == 0
+    office.actor = "tester"
+    answer = office.run("--quiet")
+    assert answer.exit_code == 0, answer.text
+    closed = office.files(CLOSED_BUCKET)
+    waiting = {key: body for key, body in closed.items() if key.startswith("people/1/waiting/")}
+    assert {key.replace("/waiting/", "/"): body for key, body in waiting.items()} == office.files()
+    assert office.trasgo("verify", office.uri).exit_code == 0
+    before = office.files()
+    answer = office.trasgo("withdraw", str(office.config), "--reason", "a wrong file", "--yes")
+    assert answer.exit_code == 0, answer.text
+    after = office.files()
+    assert before.keys() - after.keys() == {"people/1/data/people.csv", "people/1/data/people.parquet"}
+    answer = office.trasgo("verify", office.uri)
+    assert answer.exit_code == 8 and "withdrawn" in answer.out
+
+
 def test_a_held_version_keeps_its_evidence_in_the_restricted_bucket(office: S3Office) -> None:
     office.column("sex")["target"] = {"tvd": "0.000001"}
     office.open()
