@@ -85,7 +85,7 @@ def _environment(trial: Path, server: S3Server, ledger: PostgresServer) -> dict[
 def _run(script: str, environment: dict[str, str], log: Path) -> None:
     with log.open("wb") as stream:
         done = subprocess.run(
-            ["bash", "-emc", script], cwd=ROOT, env=environment, stdout=stream, stderr=subprocess.STDOUT,
+            ["bash", "-ec", script], cwd=ROOT, env=environment, stdout=stream, stderr=subprocess.STDOUT,
             timeout=_LIMIT_SECONDS, check=False, stdin=subprocess.DEVNULL,
         )  # fmt: skip
     assert done.returncode == 0, log.read_text()[-4000:]
