@@ -190,7 +190,8 @@ def test_the_demonstration_release_gives_a_prior_for_its_next_version(tmp_path: 
     (folder / "earlier.yaml").write_text(answer.out, encoding="utf-8")
     text = office.config.read_text(encoding="utf-8").replace('version: "1"', 'version: "2"')
     text = text.replace("mechanism: binned_randomized_response\n    noise_bins: 4", "mechanism: auto\n    bins: 4")
-    office.config.write_text(text + "prior: {file: earlier.yaml}\n", encoding="utf-8")
+    own = text.index("\nprior:\n") + 1  # the last section: what it knew of itself before
+    office.config.write_text(text[:own] + "prior: {file: earlier.yaml}\n", encoding="utf-8")
     plan = office.trasgo("plan", str(office.config), "--json")
     assert plan.exit_code == 0, plan.text
     chosen = {unit["name"]: unit["selection"] for unit in plan.json["units"] if unit["selection"]}

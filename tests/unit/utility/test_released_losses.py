@@ -211,7 +211,7 @@ def test_the_false_certainty_of_a_released_table_as_its_own_original_is_found():
 def test_coverage_on_the_files_of_the_benchmark():
     from importlib.util import module_from_spec, spec_from_file_location
 
-    place = Path(__file__).resolve().parents[2] / "benchmarks" / "coverage.py"
+    place = Path(__file__).resolve().parents[2] / "benchmarks" / "interval_coverage.py"
     spec = spec_from_file_location("coverage_benchmark", place)
     bench = module_from_spec(spec)
     spec.loader.exec_module(bench)
