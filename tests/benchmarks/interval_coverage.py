@@ -1,7 +1,7 @@
 """Estimated losses against true ones over fixed keys: bias, RMSE and coverage of the 95 % intervals.
 
-    python tests/benchmarks/interval_coverage.py [--keys 400] [--label TEXT] [--file cps1988|adult] [--epsilon 0.5 1 2 4 8]
-        [--adult PATH] [--correlation pearson|spearman|kendall]
+    python tests/benchmarks/interval_coverage.py [--keys 400] [--label TEXT] [--file cps1988|adult]
+        [--epsilon 0.5 1 2 4 8] [--adult PATH] [--correlation pearson|spearman|kendall]
     python tests/benchmarks/interval_coverage.py --table LOG [LOG ...] --label TEXT
 
 The second form puts what the first one printed, one log a file, into RESULTS.md.

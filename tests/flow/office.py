@@ -127,7 +127,9 @@ class Office:
     def open(self, epsilon: str = "100", **caps: str) -> None:
         """Write the release file, make a key, open the account."""
         self.write()
-        assert self.trasgo("key", "init", "--if-absent").exit_code == 0
+        declared = ["--config", str(self.config)] if "keys" in self.release else []
+        answer = self.trasgo("key", "init", "--if-absent", *declared)
+        assert answer.exit_code == 0, answer.text
         extra = [part for name, cap in caps.items() for part in (f"--{name.replace('_', '-')}", cap)]
         answer = self.trasgo(
             "ledger", "open", str(self.config), "--epsilon", epsilon, "--population", "made-up people", *extra

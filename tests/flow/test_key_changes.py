@@ -256,7 +256,7 @@ def test_a_destroyed_root_ends_redraws_and_nothing_else(office: Office) -> None:
     open_session.cache_clear()
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("TRASGO_HOME", str(office.home))
-        session = open_session(_reference(office.config))
+        session = open_session(_reference(office.config)[0])
     with pytest.raises(Exception, match="tester destroyed on"):
         session.stream("draw", "x")
 
