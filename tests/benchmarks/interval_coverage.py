@@ -1,7 +1,7 @@
 """Estimated losses against true ones over fixed keys: bias, RMSE and coverage of the 95 % intervals.
 
-    python tests/benchmarks/interval_coverage.py [--keys 400] [--label TEXT] [--file cps1988|adult] [--epsilon 0.5 1 2 4 8]
-        [--adult PATH] [--correlation pearson|spearman|kendall]
+    python tests/benchmarks/interval_coverage.py [--keys 400] [--label TEXT] [--file cps1988|adult]
+        [--epsilon 0.5 1 2 4 8] [--adult PATH] [--correlation pearson|spearman|kendall]
     python tests/benchmarks/interval_coverage.py --table LOG [LOG ...] --label TEXT
 
 The second form puts what the first one printed, one log a file, into RESULTS.md.
@@ -142,7 +142,7 @@ def write_tables(logs: list[Path], label: str) -> None:
     lines = _lines(logs)
     text = [
         machine("scipy"),
-        f'`coverage.py --keys 400 --label "{label}"`: 400 keys a cell that no threshold was tuned on. Numbers through',
+        f'`interval_coverage.py --keys 400 --label "{label}"`: 400 keys a cell that no threshold was tuned on. Numbers through',
         "clamped geometric noise, labels through randomised response, Pearson's correlation. A cell is one loss of one",
         "column at one epsilon; it is rejected where an exact two-sided binomial test at 1e-4 says that its intervals",
         "do not hold 95 %. Goal: 93 to 97 % pooled, none rejected.",
