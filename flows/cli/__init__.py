@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+
 import typer
 
 import trasgo_lib
@@ -19,6 +21,10 @@ from flows.cli import (
     verify,
     withdraw,
 )
+
+_BLAS_THREADS = ("OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
+"""One thread for matrix products, set before numpy is imported: the loop's are small, and threads that wait for each
+other on a busy machine made a forecast with correlation targets six times slower (Adult, 30,000 rows: 89 s, not 15)."""
 
 app = typer.Typer(
     name="trasgo",
@@ -63,6 +69,8 @@ def _root(
 
 def main() -> None:
     """Entry point of the ``trasgo`` command."""
+    for variable in _BLAS_THREADS:
+        os.environ.setdefault(variable, "1")
     app()
 
 

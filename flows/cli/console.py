@@ -59,8 +59,13 @@ def progress(quiet: bool) -> Iterator[None]:
 
 
 @contextmanager
-def guarded(as_json: bool = False) -> Iterator[None]:
-    """Turn every error into clean text and its exit code; never a traceback with values in it."""
+def guarded(as_json: bool = False, *, goes_on: bool = False) -> Iterator[None]:
+    """Turn every error into clean text and its exit code; never a traceback with values in it.
+
+    Args:
+        as_json: whether the error goes to standard output as JSON.
+        goes_on: whether the command, run again, goes on where it was ended; else it starts anew.
+    """
     try:
         with _stopped_by_sigterm():
             yield
@@ -68,13 +73,13 @@ def guarded(as_json: bool = False) -> Iterator[None]:
         _show(error, as_json)
         raise typer.Exit(error.exit_code) from None
     except KeyboardInterrupt:
-        _show(_interrupted(), as_json)
+        _show(_interrupted(goes_on), as_json)
         raise typer.Exit(InterruptedRunError.exit_code) from None
     except (typer.Exit, typer.Abort):
         raise
     except Exception as error:  # noqa: BLE001 the last boundary: its text could hold a cell value, so it is not shown
         disk = StoreError.of_disk(error) if isinstance(error, OSError) else None
-        _show(disk or _unexpected(error), as_json)
+        _show(disk or _unexpected(error, goes_on), as_json)
         if disk is None:
             _show_frames(error)
         raise typer.Exit((disk or TrasgoError).exit_code) from None
@@ -122,23 +127,24 @@ def _row(fault: Fault) -> dict[str, object]:
     }
 
 
-def _interrupted() -> InterruptedRunError:
+def _interrupted(goes_on: bool) -> InterruptedRunError:
+    again = "Nothing is lost: run the same command again to go on; no draw is paid twice."
     return InterruptedRunError.of(
         Reason.INTERRUPTED,
-        "this run",
-        required="a run that goes on to its end",
+        "this run" if goes_on else "this command",
+        required="a run that goes on to its end" if goes_on else "time until its end",
         came="an interruption",
-        fix="Nothing is lost: run the same command again to go on; no draw is paid twice.",
+        fix=again if goes_on else "Run the same command again; it starts anew.",
     )
 
 
-def _unexpected(error: Exception) -> TrasgoError:
+def _unexpected(error: Exception, goes_on: bool) -> TrasgoError:
     return TrasgoError.of(
         Reason.INTERNAL,
         "the command",
         required="no unexpected error",
         came=f"a {type(error).__name__}; its text is withheld, since it could hold a value",
-        fix="Report the place; run again to resume.",
+        fix="Report the place; run again to resume." if goes_on else "Report the place.",
     )
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import os
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -96,6 +97,9 @@ def _require_svg(chart: Path | None) -> None:
         raise _refused("--chart", "a file that ends in .svg", str(chart), "Charts are written as SVG.")
     if not chart.absolute().parent.is_dir():
         raise _refused("--chart", "a folder that exists", str(chart.parent), "Make the folder first.")
+    place = chart if chart.exists() else chart.absolute().parent
+    if chart.is_dir() or not os.access(place, os.W_OK):
+        raise _refused("--chart", "a file that may be written", str(chart), "Name another place.")
 
 
 def _refused(where: str, required: str, came: str, fix: str) -> ConfigError:

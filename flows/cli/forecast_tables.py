@@ -64,7 +64,8 @@ def _losses_by_epsilon(found: Forecast) -> None:
     _show(table)
     _say(
         "* meets the target with its upper 95 % end (± half the interval). Losses are those of the released rows as"
-        " they are; the detail that cutting a number into bins costs is in no loss.",
+        " they are; the detail that cutting a number into bins costs is in no loss. A loop that steers by released"
+        " values has to see that a target is met, and may need more: see what it costs, below.",
         "dim",
     )
     reasons = {

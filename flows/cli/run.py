@@ -26,13 +26,13 @@ _QUIET = typer.Option(False, "--quiet", help="No progress on standard error.")
 
 def run(config: Path = _CONFIG, as_json: bool = _JSON, quiet: bool = _QUIET) -> None:
     """Ingest, validate, noise, measure, check and publish; a finished version is left as it is."""
-    with guarded(as_json):
+    with guarded(as_json, goes_on=True):
         _run(config, as_json, quiet, may_start=True)
 
 
 def resume(config: Path = _CONFIG, as_json: bool = _JSON, quiet: bool = _QUIET) -> None:
     """Go on with a version that was begun; refuses to start one."""
-    with guarded(as_json):
+    with guarded(as_json, goes_on=True):
         _run(config, as_json, quiet, may_start=False)
 
 

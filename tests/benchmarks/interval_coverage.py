@@ -142,7 +142,8 @@ def write_tables(logs: list[Path], label: str) -> None:
     lines = _lines(logs)
     text = [
         machine("scipy"),
-        f'`coverage.py --keys 400 --label "{label}"`: 400 keys a cell that no threshold was tuned on. Numbers through',
+        f'`interval_coverage.py --keys 400 --label "{label}"`: 400 keys a cell that no threshold was tuned on. Numbers'
+        " through",
         "clamped geometric noise, labels through randomised response, Pearson's correlation. A cell is one loss of one",
         "column at one epsilon; it is rejected where an exact two-sided binomial test at 1e-4 says that its intervals",
         "do not hold 95 %. Goal: 93 to 97 % pooled, none rejected.",

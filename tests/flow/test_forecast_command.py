@@ -118,3 +118,42 @@ def test_it_loads_no_orchestrator_no_frames_and_no_chart_library(office: Office)
     )
     result = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, cwd=ROOT, check=False)
     assert result.returncode == 0, result.stderr
+
+
+def test_a_column_without_any_value_gives_strict_figures(office: Office) -> None:
+    """The share of a group's column that is missing may be 1: its figures are 0, never NaN."""
+    office.column("region")["missing"] = "code"
+    office.release["prior"] = {**PRIOR, "columns": [*PRIOR["columns"][:2], {**PRIOR["columns"][2], "missing": "1"}]}
+    office.write()
+    answer = office.trasgo("forecast", str(office.config), *QUICK, "--json", "--group", "sex,region")
+    assert answer.exit_code == 0, answer.text
+    assert answer.json["groups"][0]["totals"][0]["added"] == 0
+
+
+def test_an_interruption_speaks_of_no_run(office: Office, monkeypatch: pytest.MonkeyPatch) -> None:
+    def interrupt(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("trasgo_lib.loop.forecast.forecast", interrupt)
+    answer = office.trasgo("forecast", str(office.config), *QUICK)
+    assert answer.exit_code == 11
+    assert "this command" in answer.text and "it starts anew" in answer.text and "this run" not in answer.text
+    assert "draw" not in answer.text and "lost" not in answer.text
+
+
+def test_a_chart_that_cannot_be_written_is_refused_before_the_work(office: Office) -> None:
+    place = office.folder / "charts.svg"
+    place.mkdir()
+    answer = office.trasgo("forecast", str(office.config), *QUICK, "--chart", str(place))
+    assert answer.exit_code == 2 and "a file that may be written" in answer.text
+
+
+def test_matrix_products_take_one_thread() -> None:
+    """Set before numpy is there: later it has no effect."""
+    code = (
+        "import os, sys\nimport flows.cli as cli\nassert 'numpy' not in sys.modules\n"
+        "cli.app = lambda: print(os.environ['OPENBLAS_NUM_THREADS'])\ncli.main()"
+    )
+    command = [sys.executable, "-c", code]
+    found = subprocess.run(command, cwd=ROOT, env={"PATH": ""}, capture_output=True, text=True, check=True)
+    assert found.stdout.strip() == "1"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from itertools import zip_longest
 from typing import Any
@@ -27,6 +27,7 @@ from trasgo_lib.utility.released_groups import on_its_own
 from trasgo_lib.utility.resampling import Resampling
 from trasgo_lib.utility.summary import CodeBatches
 
+_NOT_ASKED = "not asked for"
 _POINTS = "losses of points are not estimated from released codes"
 
 
@@ -131,6 +132,7 @@ def estimate_losses(
     method: str,
     rows: int,
     stream: Keystream,
+    divergences: Collection[str] | None = None,
 ) -> LossEstimates:
     """Estimate the losses between the raw file and this release of it.
 
@@ -141,6 +143,7 @@ def estimate_losses(
         method: name of the correlation.
         rows: number of rows of the table.
         stream: a stream of a public fixed key, for the bootstrap; the same stream gives the same estimates.
+        divergences: columns whose divergences are wanted; None: all. Estimates do not depend on what else is wanted.
 
     Returns:
         Estimates with 95 % intervals over the noise; None with a reason where there is no useful one.
@@ -161,6 +164,8 @@ def estimate_losses(
         how.name,
         tuple(
             _column(column, channels[column.unit], histograms, losses, Resampling(stream, 1 + at))
+            if divergences is None or column.name in divergences
+            else _not_asked(column, losses)
             for at, column in enumerate(columns)
         ),
         losses.overall,
@@ -199,6 +204,12 @@ def _column(
     own, law, counts = on_its_own(column, channel, histograms[column.unit])
     found: DivergenceEstimates = estimate_divergences(law, counts, own.bins_of(law.outputs), resampling)
     return ColumnLossEstimates(column.name, column.unit, found.tvd, found.js, found.kl, losses.columns[column.name])
+
+
+def _not_asked(column: LossColumn, losses: CorrelationLossEstimates) -> ColumnLossEstimates:
+    nothing = Estimate.none(_NOT_ASKED)
+    found = losses.columns.get(column.name, nothing)
+    return ColumnLossEstimates(column.name, column.unit, nothing, nothing, nothing, found)
 
 
 def _mismatch(required: str, came: str) -> InputContractError:

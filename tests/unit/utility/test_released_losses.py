@@ -240,3 +240,13 @@ def test_of_a_few_rows_no_loss_is_more_than_a_loss_can_be(rows, epsilon):
             estimate = column.value(loss)
             if estimate.value is not None:
                 assert 0 <= estimate.low <= estimate.value <= estimate.high <= most
+
+
+def test_divergences_that_nobody_asks_for_are_left_out_and_change_nothing():
+    channels, codes = channels_at("2"), private()
+    released = draw(channels, codes, "asked")
+    whole = estimate(readers(released), channels)
+    part = estimate(readers(released), channels, divergences={"region"})
+    assert part.column("region") == whole.column("region")
+    assert part.column("age").correlation_loss == whole.column("age").correlation_loss
+    assert {part.column("age").value(loss).reason for loss in ("tvd", "js", "kl")} == {"not asked for"}

@@ -231,7 +231,9 @@ def _added(rows: _Rows, kept: float) -> float:
     for name, scale in rows.scales.items():
         known = ~np.isnan(scale)
         shares = np.bincount(rows.places[name], minlength=len(scale))[known]
-        shares, values = shares / shares.sum(), scale[known]
+        values = scale[known]
+        # no row with a value: taken as even, to which replacement adds nothing
+        shares = shares / shares.sum() if shares.any() else np.full(len(values), 1 / len(values))
         shifts[name] = float(shares @ values - values.mean())
         within = kept * (shares @ values**2 - (shares @ values) ** 2) + (1 - kept) * values.var()
         spreads[name] = math.sqrt(float(within) + kept * (1 - kept) * shifts[name] ** 2)

@@ -21,6 +21,10 @@ STRONGEST = 0.99
 _TERMS = 400
 """What is cut off is at most ``STRONGEST**400``, 1.8 %, of terms that fall with the power 1.5 of their number."""
 
+_MOST_CUTS = 2**13
+"""Cells of about 0.0015 on the normal scale: the polynomials of the last term turn over at 0.16. A column of a million
+codes takes milliseconds instead of seconds."""
+
 _HALVINGS = 50
 _LEAST_EIGENVALUE = 1e-6
 _MOST_PROJECTIONS = 500
@@ -49,7 +53,7 @@ def hermite_coefficients(shares: Floats, values: Floats | None = None) -> Floats
     """
     cuts = quantiles(shares)
     steps = np.ones(len(cuts)) if values is None else np.diff(values)
-    steps, cuts = steps[np.isfinite(cuts)], cuts[np.isfinite(cuts)]
+    steps, cuts = _merged(steps[np.isfinite(cuts)], cuts[np.isfinite(cuts)])
     density = np.exp(-(cuts**2) / 2) / np.sqrt(2 * np.pi)
     before, polynomial = np.zeros_like(cuts), np.ones_like(cuts)
     found: Floats = np.empty(_TERMS)
@@ -57,6 +61,19 @@ def hermite_coefficients(shares: Floats, values: Floats | None = None) -> Floats
         found[order - 1] = (steps * density) @ polynomial / np.sqrt(order)
         before, polynomial = polynomial, (cuts * polynomial - np.sqrt(order - 1) * before) / np.sqrt(order)
     return found
+
+
+def _merged(steps: Floats, cuts: Floats) -> tuple[Floats, Floats]:
+    """The same steps, those of one narrow cell taken together at the mean of their cuts where there are very many."""
+    if len(cuts) <= _MOST_CUTS:
+        return steps, cuts
+    edges = np.linspace(cuts[0], cuts[-1], _MOST_CUTS + 1)
+    cells = np.clip(np.searchsorted(edges, cuts, side="right") - 1, 0, _MOST_CUTS - 1)
+    counts = np.bincount(cells, minlength=_MOST_CUTS)
+    held = counts > 0
+    means = np.bincount(cells, weights=cuts, minlength=_MOST_CUTS)[held] / counts[held]
+    together: Floats = np.bincount(cells, weights=steps, minlength=_MOST_CUTS)[held].astype(np.float64)
+    return together, means
 
 
 def spread(shares: Floats) -> float:

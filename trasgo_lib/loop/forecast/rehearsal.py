@@ -42,6 +42,8 @@ MOST_LEVEL = Epsilon.parse("16")
 """Ladders are rehearsed up to here: at 16 randomised response over 256 codes gives another code in one row of 35,000,
 and what is not met there is not met at any level."""
 
+_CORRELATION = "correlation_loss"
+
 Codes = Mapping[str, NDArray[np.int32]]
 
 
@@ -217,7 +219,7 @@ class _Stage:
 
     def _from_released(self) -> tuple[tuple[RoundEntry, ...], Predictions]:
         changed = [unit for unit in self.plan.units if self.judged.get(unit.name) != self.levels[unit.name]]
-        is_tied = any(unit.target is not None and unit.target.loss == "correlation_loss" for unit in self.plan.units)
+        is_tied = any(unit.target is not None and unit.target.loss == _CORRELATION for unit in self.plan.units)
         # a correlation loss hangs on every column; any other on its own unit, whose estimate stays until its next draw
         for together in [self.plan.units] if is_tied else [(unit,) for unit in changed]:
             losses = self._estimates([unit.name for unit in together])
@@ -237,7 +239,14 @@ class _Stage:
             method=self.plan.correlation,
             rows=self._rows,
             stream=stream,
+            divergences=self._diverging,
         )
+
+    @property
+    def _diverging(self) -> set[str]:
+        """Columns whose target is a divergence; nobody reads those of others, which can cost most of the time."""
+        aims = {unit.name: unit.target.loss for unit in self.plan.units if unit.target is not None}
+        return {column.name for column in self.columns if aims.get(column.unit, _CORRELATION) != _CORRELATION}
 
     def _entry(self, unit: UnitPlan, losses: LossEstimates) -> RoundEntry:
         return estimated_entry(unit, self.levels[unit.name], self.attempts[unit.name], losses)

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from scipy.stats import chisquare, multivariate_normal, norm
 
-from trasgo_lib.loop.forecast import KnownLaw, Population, PublicKnowledge
+from trasgo_lib.loop.forecast import KnownLaw, Population, PublicKnowledge, normal_scale
 from trasgo_lib.loop.forecast.normal_scale import (
     STRONGEST,
     hermite_coefficients,
@@ -108,3 +108,15 @@ def test_nothing_is_assumed_of_columns_without_a_prior_unless_asked():
 def test_the_strongest_correlation_is_a_limit():
     ours = hermite_coefficients(EVEN) / spread(EVEN)
     assert normal_correlation(ours, ours, 1.0) == pytest.approx(STRONGEST)
+
+
+def test_coefficients_of_very_many_codes_are_those_of_all_their_cuts(monkeypatch):
+    """Steps taken together in narrow cells: the same series to five digits, on an uneven law."""
+    size = 60_000
+    shares = np.exp(-0.5 * ((np.arange(size) - 20_000) / 9_000) ** 2)
+    shares /= shares.sum()
+    merged = normal_scale.hermite_coefficients(shares) / normal_scale.spread(shares)
+    monkeypatch.setattr(normal_scale, "_MOST_CUTS", 10**9)
+    exact = normal_scale.hermite_coefficients(shares) / normal_scale.spread(shares)
+    assert not np.array_equal(merged, exact)
+    assert np.abs(merged - exact).max() < 1e-5

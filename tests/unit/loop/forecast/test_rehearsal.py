@@ -21,6 +21,7 @@ from trasgo_lib.loop.forecast import (
 )
 from trasgo_lib.noise import Keystream
 from trasgo_lib.plan import Target, read_plan
+from trasgo_lib.utility import estimate_losses
 
 DEMO = Path(__file__).resolve().parents[4] / "configs" / "demo" / "cps1988.yaml"
 PUBLIC, ROOT = bytes(32), bytes([7] * 32)
@@ -152,3 +153,16 @@ def test_what_auto_chose_stays_whatever_the_room(tmp_path):
     assert (wide.mechanism, wide.parameters, wide.bins) == (chosen.mechanism, chosen.parameters, chosen.bins)
     assert wide.selection is None
     assert wide.rungs[-1] > Epsilon.parse("12")
+
+
+def test_only_divergences_with_a_target_are_estimated(demo, generous, monkeypatch):
+    asked = []
+
+    def counted(*_, **given):
+        asked.append(given["divergences"])
+        return estimate_losses(*_, **given)
+
+    monkeypatch.setattr("trasgo_lib.loop.forecast.rehearsal.estimate_losses", counted)
+    plan = with_targets(only_units(generous, ["smsa", "region"]), region=("tvd", "0.3"))
+    rehearse(plan, codes_of(demo, plan, 500), ROOT, PUBLIC)
+    assert asked and set().union(*asked) == {"region"}
