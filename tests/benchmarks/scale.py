@@ -1,0 +1,216 @@
+"""How a release grows with its rows: memory, time by stage, the orchestrator's share; rewrites its part of RESULTS.md.
+
+    python tests/benchmarks/scale.py [--rows 100000,1000000] [--format parquet|csv] [--narrow] [--plain] [--dry]
+
+Rows are drawn from the demonstration's own file by a public keystream and written batch by batch, so that the source
+never stands in memory. Ten columns: the demonstration's seven, hours and age beside them, and a public one of text.
+``--narrow`` has one number and one category only. Every release runs in a process of its own (``scale_worker.py``);
+memory is the largest sum over that process and its children, looked at twenty times a second.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.csv as pacsv
+import pyarrow.parquet as pq
+from results import machine, table, write_section
+from ruamel.yaml import YAML
+
+from trasgo_lib.noise import Keystream
+
+ROOT = Path(__file__).resolve().parents[2]
+DEMO = ROOT / "configs" / "demo"
+PUBLIC_KEY = bytes(range(32))
+BATCH_ROWS = 1 << 18
+LOOKS_A_SECOND = 20
+GOAL_MIB = 2048
+ROOM_BYTES_PER_ROW = 600
+"""Source, stage files of some twenty draws and both published files, generously."""
+
+MORE_COLUMNS: list[dict[str, Any]] = [
+    {
+        "name": "hours",
+        "type": "number",
+        "domain": {"lower": "0", "upper": "99", "step": "1"},
+        "mechanism": "laplace",
+        "epsilon": "2",
+    },
+    {
+        "name": "age",
+        "type": "number",
+        "domain": {"lower": "14", "upper": "90", "step": "1"},
+        "outside": "clip",
+        "mechanism": "gaussian",
+        "epsilon": "2",
+    },
+    {"name": "wave", "role": "public"},
+]
+
+
+def batches(rows: int, names: Sequence[str]) -> Iterator[pa.RecordBatch]:
+    """Rows of the demonstration's file, drawn with replacement by a public key."""
+    demo = pacsv.read_csv(DEMO / "cps1988.csv")
+    stream = Keystream(PUBLIC_KEY, "scale")
+    for first in range(0, rows, BATCH_ROWS):
+        words = stream.words(first, min(BATCH_ROWS, rows - first))
+        found = dict(zip(demo.column_names, demo.take(words % len(demo)).columns))
+        found["hours"] = pa.chunked_array([(words >> 32) % 100])
+        found["age"] = pa.chunked_array([np.add(found["education"], found["experience"]) + 6])
+        found["wave"] = pa.chunked_array([pa.array([f"2026-{month}" for month in range(1, 13)]).take(words % 12)])
+        yield pa.record_batch([found[name].combine_chunks() for name in names], names=list(names))
+
+
+def write_source(path: Path, rows: int, names: Sequence[str]) -> None:
+    """The source file, as its name's ending says."""
+    schema = next(batches(1, names)).schema
+    writer = pq.ParquetWriter(path, schema) if path.suffix == ".parquet" else pacsv.CSVWriter(path, schema)
+    with writer:
+        for batch in batches(rows, names):
+            writer.write_batch(batch)
+
+
+def declare(folder: Path, kind: str, narrow: bool, version: str) -> tuple[Path, list[str]]:
+    """The release file and the names of its columns."""
+    release = YAML(typ="safe").load((DEMO / "cps1988.yaml").read_text(encoding="utf-8"))
+    release.pop("prior")
+    columns = [*release["columns"], *MORE_COLUMNS]
+    if narrow:
+        columns = [column for column in columns if column["name"] in ("wage", "region")]
+    release["release"]["version"] = version
+    release["source"] = {"path": f"source.{kind}", "format": kind}
+    release["columns"] = columns
+    release["privacy"]["epsilon_total"] = "12"
+    release["publish"] = {"store": "store", "formats": ["parquet"] if narrow else ["parquet", "csv"]}
+    config = folder / f"release-{version}.yaml"
+    with config.open("w", encoding="utf-8") as stream:
+        YAML().dump(release, stream)
+    return config, [column["name"] for column in columns]
+
+
+def _tree(pid: int) -> Iterator[int]:
+    yield pid
+    try:
+        children = Path(f"/proc/{pid}/task/{pid}/children").read_text(encoding="ascii").split()
+        for task in Path(f"/proc/{pid}/task").iterdir():
+            children += (task / "children").read_text(encoding="ascii").split() if task.name != str(pid) else []
+    except OSError:
+        return
+    for child in children:
+        yield from _tree(int(child))
+
+
+def _memory_mib(pid: int) -> float:
+    pages = 0
+    for process in _tree(pid):
+        try:
+            pages += int(Path(f"/proc/{process}/statm").read_text(encoding="ascii").split()[1])
+        except OSError:
+            continue
+    return pages * os.sysconf("SC_PAGE_SIZE") / 2**20
+
+
+def run(folder: Path, config: Path, how: str) -> dict[str, Any]:
+    """One release: what its worker saw, and the memory of all its processes."""
+    seen = folder / "seen.json"
+    environment = {name: value for name, value in os.environ.items() if not name.startswith("PREFECT_")}
+    environment |= {"TRASGO_HOME": str(folder / "home"), "PYTHONPATH": str(ROOT)}
+    worker = str(Path(__file__).with_name("scale_worker.py"))
+    process = subprocess.Popen([sys.executable, worker, how, str(config), str(seen)], env=environment, cwd=folder)
+    peak = 0.0
+    while process.poll() is None:
+        peak = max(peak, _memory_mib(process.pid))
+        time.sleep(1 / LOOKS_A_SECOND)
+    if process.returncode:
+        raise SystemExit(f"the run ended with {process.returncode}")
+    return {**json.loads(seen.read_text(encoding="utf-8")), "memory_mib": peak}
+
+
+def prepare(folder: Path, config: Path) -> None:
+    """Key and account."""
+    environment = os.environ | {"TRASGO_HOME": str(folder / "home"), "PYTHONPATH": str(ROOT)}
+    command = [sys.executable, "-c", "from flows.cli import main; main()"]
+    for words in (["key", "init"], ["ledger", "open", str(config), "--epsilon", "200", "--population", "made up"]):
+        subprocess.run([*command, *words], env=environment, check=True, stdout=subprocess.DEVNULL)
+
+
+def by_stage(seen: dict[str, Any]) -> dict[str, tuple[float, float]]:
+    """Seconds during which a stage ran (draws side by side count once), and its largest memory."""
+    found: dict[str, tuple[float, float]] = {}
+    for name in dict.fromkeys(stage["stage"] for stage in seen["stages"]):
+        mine = sorted((stage for stage in seen["stages"] if stage["stage"] == name), key=lambda stage: stage["begin"])
+        seconds, until = 0.0, float("-inf")
+        for stage in mine:
+            seconds += max(0.0, stage["end"] - max(until, stage["begin"]))
+            until = max(until, stage["end"])
+        found[name] = seconds, max(stage["peak_mib"] for stage in mine)
+    return found
+
+
+def measured(rows: int, kind: str, narrow: bool, plain: bool) -> dict[str, Any]:
+    """A release of so many rows."""
+    with tempfile.TemporaryDirectory(prefix="trasgo-scale-") as name:
+        folder = Path(name)
+        if shutil.disk_usage(folder).free < rows * ROOM_BYTES_PER_ROW:
+            raise SystemExit(f"{rows * ROOM_BYTES_PER_ROW >> 20} MiB of disk are needed for {rows} rows")
+        config, names = declare(folder, kind, narrow, "1")
+        write_source(folder / f"source.{kind}", rows, names)
+        prepare(folder, config)
+        found = {"rows": rows, "kind": kind, "flow": run(folder, config, "flow")}
+        if plain:
+            again, _ = declare(folder, kind, narrow, "2")
+            found["plain"] = run(folder, again, "plain")
+        return found
+
+
+def main() -> None:
+    """Measure, print, and write the section."""
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--rows", default="100000,1000000")
+    parser.add_argument("--format", default="parquet", choices=("parquet", "csv"))
+    parser.add_argument("--narrow", action="store_true")
+    parser.add_argument("--plain", action="store_true")
+    parser.add_argument("--dry", action="store_true")
+    options = parser.parse_args()
+    lines = [machine("pyarrow", "prefect"), ""]
+    runs = []
+    for rows in map(int, options.rows.split(",")):
+        found = measured(rows, options.format, options.narrow, options.plain)
+        runs.append(found)
+        print(rows, f"memory {found['flow']['memory_mib']:.0f} MiB, total {found['flow']['total']:.1f} s", flush=True)
+        for how in ("flow", "plain"):
+            for stage, (seconds, peak) in by_stage(found[how]).items() if how in found else ():
+                print(f"  {how:6} {stage:16} {seconds:8.2f} s  {peak:7.0f} MiB", flush=True)
+    if not options.dry:
+        write_section("scale", [*lines, *report(runs)])
+
+
+def report(runs: Sequence[dict[str, Any]]) -> list[str]:
+    """The tables of RESULTS.md."""
+    stages = ("ingest", "draw_unit", "measure_round", "check_release", "measure_exactly", "publish")
+    head = ["rows", "source", "memory, MiB", "run, s", "flow, s", "Prefect's share", *(f"{name}, s" for name in stages)]
+    return table(head, [_line(found, stages) for found in runs])
+
+
+def _line(found: dict[str, Any], stages: Sequence[str]) -> list[str]:
+    seen = by_stage(found["flow"])
+    flow = seen["flow"][0]
+    share = "" if "plain" not in found else f"{100 * (1 - by_stage(found['plain'])['flow'][0] / flow):.1f} %"
+    head = [f"{found['rows']:,}", found["kind"], f"{found['flow']['memory_mib']:.0f}", f"{found['flow']['total']:.1f}"]
+    return [*head, f"{flow:.1f}", share, *(f"{seen.get(name, (0.0, 0))[0]:.1f}" for name in stages)]
+
+
+if __name__ == "__main__":
+    main()
