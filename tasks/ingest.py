@@ -15,9 +15,6 @@ from trasgo_lib.plan import source_reading
 
 _LOGGER = logging.getLogger("trasgo")
 
-ROWS_PER_BATCH = 1 << 18
-"""Rows of a stored batch and of a Parquet row group: 1 MiB of codes a column; it changes no draw."""
-
 
 @task(name="ingest", **PURE)
 @at_boundary
@@ -39,7 +36,7 @@ def ingest(ref: RunRef) -> PrivateTable:
             digest_key=session.digest_key(),
             permutation=lambda input_digest: session.stream("permute", input_digest),
             work=session.work,
-            rows_per_batch=ROWS_PER_BATCH,
+            rows_per_batch=session.plan.rows_per_batch,
         )
     except InputContractError as error:
         workspace.write_faults(error)

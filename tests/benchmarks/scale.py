@@ -19,6 +19,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -128,7 +129,9 @@ def run(folder: Path, config: Path, how: str) -> dict[str, Any]:
     environment = {name: value for name, value in os.environ.items() if not name.startswith("PREFECT_")}
     environment |= {"TRASGO_HOME": str(folder / "home"), "PYTHONPATH": str(ROOT)}
     worker = str(Path(__file__).with_name("scale_worker.py"))
-    process = subprocess.Popen([sys.executable, worker, how, str(config), str(seen)], env=environment, cwd=folder)
+    process = subprocess.Popen(
+        [sys.executable, worker, how, str(config), str(seen)], env=environment, cwd=folder, stdout=subprocess.DEVNULL
+    )
     peak = 0.0
     while process.poll() is None:
         peak = max(peak, _memory_mib(process.pid))
@@ -146,17 +149,31 @@ def prepare(folder: Path, config: Path) -> None:
         subprocess.run([*command, *words], env=environment, check=True, stdout=subprocess.DEVNULL)
 
 
-def by_stage(seen: dict[str, Any]) -> dict[str, tuple[float, float]]:
-    """Seconds during which a stage ran (draws side by side count once), and its largest memory."""
-    found: dict[str, tuple[float, float]] = {}
+@dataclass(frozen=True)
+class Stage:
+    """Seconds by the wall clock and of processor time (tasks side by side count once), and the largest memory."""
+
+    wall: float
+    cpu: float
+    peak_mib: float
+
+
+def by_stage(seen: dict[str, Any]) -> dict[str, Stage]:
+    """What each stage took."""
+    found = {}
     for name in dict.fromkeys(stage["stage"] for stage in seen["stages"]):
-        mine = sorted((stage for stage in seen["stages"] if stage["stage"] == name), key=lambda stage: stage["begin"])
-        seconds, until = 0.0, float("-inf")
-        for stage in mine:
-            seconds += max(0.0, stage["end"] - max(until, stage["begin"]))
-            until = max(until, stage["end"])
-        found[name] = seconds, max(stage["peak_mib"] for stage in mine)
+        mine = [stage for stage in seen["stages"] if stage["stage"] == name]
+        clocks = (_covered([stage[clock] for stage in mine]) for clock in ("wall", "cpu"))
+        found[name] = Stage(*clocks, max(stage["peak_mib"] for stage in mine))
     return found
+
+
+def _covered(spans: list[list[float]]) -> float:
+    seconds, until = 0.0, float("-inf")
+    for begin, end in sorted(spans):
+        seconds += max(0.0, end - max(until, begin))
+        until = max(until, end)
+    return seconds
 
 
 def measured(rows: int, kind: str, narrow: bool, plain: bool) -> dict[str, Any]:
@@ -191,25 +208,28 @@ def main() -> None:
         runs.append(found)
         print(rows, f"memory {found['flow']['memory_mib']:.0f} MiB, total {found['flow']['total']:.1f} s", flush=True)
         for how in ("flow", "plain"):
-            for stage, (seconds, peak) in by_stage(found[how]).items() if how in found else ():
-                print(f"  {how:6} {stage:16} {seconds:8.2f} s  {peak:7.0f} MiB", flush=True)
+            for name, stage in by_stage(found[how]).items() if how in found else ():
+                words = f"{stage.wall:8.2f} s wall {stage.cpu:8.2f} s cpu {stage.peak_mib:7.0f} MiB"
+                print(f"  {how:6} {name:16} {words}", flush=True)
     if not options.dry:
         write_section("scale", [*lines, *report(runs)])
 
 
 def report(runs: Sequence[dict[str, Any]]) -> list[str]:
     """The tables of RESULTS.md."""
-    stages = ("ingest", "draw_unit", "measure_round", "check_release", "measure_exactly", "publish")
-    head = ["rows", "source", "memory, MiB", "run, s", "flow, s", "Prefect's share", *(f"{name}, s" for name in stages)]
-    return table(head, [_line(found, stages) for found in runs])
+    names = ("ingest", "draw_unit", "measure_round", "check_release", "measure_exactly", "publish")
+    head = ["rows", "source", "memory, MiB", "goal", "run, s", "processor, s", "us a row", "Prefect's share"]
+    return table([*head, *(f"{name}, s" for name in names)], [_line(found, names) for found in runs])
 
 
-def _line(found: dict[str, Any], stages: Sequence[str]) -> list[str]:
+def _line(found: dict[str, Any], names: Sequence[str]) -> list[str]:
     seen = by_stage(found["flow"])
-    flow = seen["flow"][0]
-    share = "" if "plain" not in found else f"{100 * (1 - by_stage(found['plain'])['flow'][0] / flow):.1f} %"
-    head = [f"{found['rows']:,}", found["kind"], f"{found['flow']['memory_mib']:.0f}", f"{found['flow']['total']:.1f}"]
-    return [*head, f"{flow:.1f}", share, *(f"{seen.get(name, (0.0, 0))[0]:.1f}" for name in stages)]
+    flow, rows, memory = seen["flow"], found["rows"], found["flow"]["memory_mib"]
+    share = "" if "plain" not in found else f"{100 * (1 - by_stage(found['plain'])['flow'].cpu / flow.cpu):.1f} %"
+    goal = "reached" if memory <= GOAL_MIB else "**missed**"
+    head = [f"{rows:,}", found["kind"], f"{memory:.0f}", goal, f"{found['flow']['total']:.0f}", f"{flow.cpu:.1f}"]
+    head += [f"{1e6 * flow.cpu / rows:.2f}", share]
+    return [*head, *(f"{seen[name].cpu:.1f}" if name in seen else "" for name in names)]
 
 
 if __name__ == "__main__":

@@ -32,11 +32,12 @@ def _timed(name: str, body: Callable[..., Any], seen: list[dict[str, Any]]) -> C
     @wraps(body)
     def run(*args: Any, **options: Any) -> Any:
         Path("/proc/self/clear_refs").write_text("5", encoding="ascii")  # the mark of VmHWM goes back to the present
-        begin = time.perf_counter()
+        begin = time.perf_counter(), time.process_time()
         try:
             return body(*args, **options)
         finally:
-            seen.append({"stage": name, "begin": begin, "end": time.perf_counter(), "peak_mib": _peak_mib()})
+            clocks = {"wall": [begin[0], time.perf_counter()], "cpu": [begin[1], time.process_time()]}
+            seen.append({"stage": name, **clocks, "peak_mib": _peak_mib()})
 
     return run
 

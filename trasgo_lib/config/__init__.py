@@ -30,6 +30,7 @@ from trasgo_lib.config.load import LoadedConfig, SoundPart, json_schema, json_sc
 from trasgo_lib.config.load_prior import LoadedPrior, load_prior, prior_here
 from trasgo_lib.config.prior import PriorColumn, PriorCorrelation, PriorFile, PriorSpec
 from trasgo_lib.config.release import (
+    ROWS_PER_BATCH,
     Checks,
     CsvOptions,
     GroupSpec,
@@ -46,6 +47,7 @@ from trasgo_lib.config.release import (
 )
 
 __all__ = [
+    "ROWS_PER_BATCH",
     "BoxSpec",
     "CategoryColumn",
     "CategorySpec",
