@@ -16,6 +16,7 @@ from tasks.measure import Measured, measure_exactly, measure_round
 from tasks.policies import opaque
 from tasks.publish import Course, hold, mark_checked, publish
 from tasks.session import RunRef, open_session
+from tasks.source import require_same_source
 from trasgo_lib.amounts import Epsilon
 from trasgo_lib.data import PrivateTable, ReleasedCodes, ReleasedTable
 from trasgo_lib.loop import Continue, History, Stop, first_step, next_step
@@ -54,6 +55,7 @@ def release(ref: RunRef) -> Literal["published", "held"]:
         checked = check_release(ref, ReleasedTable(table.rows, released, table.public), newest, pairs)
         mark_checked(ref, opaque(course), checked)
         measure_exactly(ref, table, released, newest)
+        require_same_source(ref)
         held.require()
         publish(ref, table.rows, opaque(course), checked)
         return "published"

@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import Any
 
 STAGES = ("ingest", "reserve", "draw_unit", "measure_round", "prepare_probe", "check_release", "mark_checked")
-STAGES += ("measure_exactly", "hold", "publish")
+STAGES += ("measure_exactly", "require_same_source", "hold", "publish")
 
 
 def _peak_mib() -> float:

@@ -28,6 +28,7 @@ from trasgo_lib.data.private_store import PrivateStore
 from trasgo_lib.data.reading import ColumnReading, GroupReading, SourceReading
 from trasgo_lib.data.row_order import cut, shuffled
 from trasgo_lib.data.spool import MEMORY_BYTES, Spool
+from trasgo_lib.data.store_codes import CODE_BYTES
 from trasgo_lib.data.unit_rows import UnitRows
 from trasgo_lib.errors import Fault, InputContractError, Reason
 from trasgo_lib.noise import Keystream
@@ -35,8 +36,6 @@ from trasgo_lib.noise import Keystream
 _Source = CsvSource | ParquetSource
 _Column = ColumnEncoder | PublicColumn | UnitRows
 _SOURCES: dict[str, type[_Source]] = {"csv": CsvSource, "parquet": ParquetSource}
-_CODE_BYTES = 4
-"""A stored code is an int32."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,7 +101,7 @@ def read_source(
     public = [column.name for column in reading.columns if column.role == "public"]
     with Spool(work / "rows", memory_bytes) as spool:
         contents = _read(reading, digest_key, spool)
-        require_room(work, spool.bytes * (2 if spool.is_on_disk else 1) + _CODE_BYTES * contents.rows * len(units))
+        require_room(work, spool.bytes * (2 if spool.is_on_disk else 1) + CODE_BYTES * contents.rows * len(units))
         private_folder(work)
         is_shuffled = reading.row_order == "shuffle"
         ordered = shuffled(spool, permutation(contents.input_digest)) if is_shuffled else spool.batches()

@@ -23,6 +23,9 @@ from trasgo_lib.errors import Reason, StoreError
 from trasgo_lib.keys import KeyedDigest
 
 CODE_COLUMN = "code"
+CODE_BYTES = 4
+"""A stored code is an int32."""
+
 VALUE_COLUMN = "value"
 _READABLE_STEM_CHARACTERS = 60
 """File names stay below the 255 bytes that every file system takes; the short digest keeps long names apart."""
