@@ -30,6 +30,8 @@ import pyarrow.parquet as pq
 from results import machine, table, write_section
 from ruamel.yaml import YAML
 
+from trasgo_lib.data.row_order import shuffled
+from trasgo_lib.data.spool import Spool
 from trasgo_lib.noise import Keystream
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -38,6 +40,9 @@ PUBLIC_KEY = bytes(range(32))
 BATCH_ROWS = 1 << 18
 LOOKS_A_SECOND = 20
 GOAL_MIB = 2048
+MOST_LABELS = 8
+"""Region has four; the public column has twelve months and stays text."""
+
 ROOM_BYTES_PER_ROW = 600
 """Source, stage files of some twenty draws and both published files, generously."""
 
@@ -192,6 +197,39 @@ def measured(rows: int, kind: str, narrow: bool, plain: bool) -> dict[str, Any]:
         return found
 
 
+def shuffle_and_encode(rows: int) -> tuple[float, float]:
+    """Processor seconds of this thread: the shuffle of so many rows by buckets, and writing the same rows as Parquet.
+
+    The shuffle is all of it: words, scattering, reading back, sorting. The rows wait on the disk, as they do in a run;
+    the nine noised columns are bytes there, as codes of up to 255 values are.
+    """
+    names = [*pacsv.read_csv(DEMO / "cps1988.csv").column_names, "hours", "age", "wave"]
+    with tempfile.TemporaryDirectory(prefix="trasgo-scale-") as name, Spool(Path(name) / "rows", 0) as spool:
+        schema = next(batches(1, names)).schema
+        encoding = 0.0
+        # as in ``trasgo_lib.release.data_files``
+        with pq.ParquetWriter(Path(name) / "x.parquet", schema, version="2.6", compression="zstd") as writer:
+            for batch in batches(rows, names):
+                begin = time.thread_time()
+                writer.write_batch(batch, row_group_size=batch.num_rows)
+                encoding += time.thread_time() - begin
+                columns = [_as_codes(column) for column in batch.columns]
+                spool.add(pa.record_batch(columns, names=[str(place) for place in range(len(columns))]))
+        begin = time.thread_time()
+        for _ in shuffled(spool, Keystream(PUBLIC_KEY, "shuffle")):
+            pass
+        return time.thread_time() - begin, encoding
+
+
+def _as_codes(column: pa.Array) -> pa.Array:
+    if not pa.types.is_string(column.type):
+        return pa.array((column.to_numpy() % 200).astype(np.uint8))
+    distinct = column.dictionary_encode()
+    if len(distinct.dictionary) > MOST_LABELS:
+        return column.cast(pa.large_string())
+    return pa.array(distinct.indices.to_numpy().astype(np.uint8))
+
+
 def main() -> None:
     """Measure, print, and write the section."""
     parser = argparse.ArgumentParser()
@@ -211,6 +249,9 @@ def main() -> None:
             for name, stage in by_stage(found[how]).items() if how in found else ():
                 words = f"{stage.wall:8.2f} s wall {stage.cpu:8.2f} s cpu {stage.peak_mib:7.0f} MiB"
                 print(f"  {how:6} {name:16} {words}", flush=True)
+        shuffle, encoding = shuffle_and_encode(rows)
+        found["shuffle"], found["encoding"] = shuffle, encoding
+        print(f"  shuffle {shuffle:.2f} s, Parquet encoding {encoding:.2f} s", flush=True)
     if not options.dry:
         write_section("scale", [*lines, *report(runs)])
 
@@ -219,7 +260,8 @@ def report(runs: Sequence[dict[str, Any]]) -> list[str]:
     """The tables of RESULTS.md."""
     names = ("ingest", "draw_unit", "measure_round", "check_release", "measure_exactly", "publish")
     head = ["rows", "source", "memory, MiB", "goal", "run, s", "processor, s", "us a row", "Prefect's share"]
-    return table([*head, *(f"{name}, s" for name in names)], [_line(found, names) for found in runs])
+    head += [*(f"{name}, s" for name in names), "shuffle, s", "Parquet encoding, s"]
+    return table(head, [_line(found, names) for found in runs])
 
 
 def _line(found: dict[str, Any], names: Sequence[str]) -> list[str]:
@@ -229,7 +271,8 @@ def _line(found: dict[str, Any], names: Sequence[str]) -> list[str]:
     goal = "reached" if memory <= GOAL_MIB else "**missed**"
     head = [f"{rows:,}", found["kind"], f"{memory:.0f}", goal, f"{found['flow']['total']:.0f}", f"{flow.cpu:.1f}"]
     head += [f"{1e6 * flow.cpu / rows:.2f}", share]
-    return [*head, *(f"{seen[name].cpu:.1f}" if name in seen else "" for name in names)]
+    stages = [f"{seen[name].cpu:.1f}" if name in seen else "" for name in names]
+    return [*head, *stages, f"{found['shuffle']:.2f}", f"{found['encoding']:.2f}"]
 
 
 if __name__ == "__main__":

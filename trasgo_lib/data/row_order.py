@@ -14,7 +14,7 @@ import pyarrow as pa
 from trasgo_lib.data.spool import BatchFile, Spool, batch_files
 from trasgo_lib.noise import Keystream, bucket_of, order_of_bucket
 
-BUCKET_BYTES = 32 << 20
+BUCKET_BYTES = 16 << 20
 """Rows sorted together. Half of it is the sort's own; more buckets only make each write smaller."""
 
 _MOST_BITS = 8

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from trasgo_lib.noise.keystream import Keystream
 
 _WORD_BITS = 64
-_MOST_BUCKET_BITS = 16
+_MOST_BUCKET_BITS = 8
 _SCAN_ROWS = 1 << 18
 """Words looked at together where rows tie; 2 MiB."""
 
@@ -34,12 +34,12 @@ def permutation(keystream: Keystream, rows: int) -> NDArray[np.int64]:
     return order_of_bucket(keystream, keystream.words(0, rows), rows)
 
 
-def bucket_of(words: Words, bits: int) -> NDArray[np.uint16]:
-    """The bucket of every row, by the first bits of its first word: uint16[rows], 0..2**bits - 1.
+def bucket_of(words: Words, bits: int) -> NDArray[np.uint8]:
+    """The bucket of every row, by the first bits of its first word: uint8[rows], 0..2**bits - 1.
 
     Args:
         words: first words of some rows; row i of the source has word i of the stream.
-        bits: how many bits, 0 to 16.
+        bits: how many bits, 0 to 8.
 
     Raises:
         ValueError: more bits.
@@ -47,8 +47,8 @@ def bucket_of(words: Words, bits: int) -> NDArray[np.uint16]:
     if not 0 <= bits <= _MOST_BUCKET_BITS:
         raise ValueError(f"a bucket is told by at most {_MOST_BUCKET_BITS} bits")
     if bits == 0:
-        return np.zeros(len(words), dtype=np.uint16)
-    return (words >> np.uint64(_WORD_BITS - bits)).astype(np.uint16)
+        return np.zeros(len(words), dtype=np.uint8)
+    return (words >> np.uint64(_WORD_BITS - bits)).astype(np.uint8)
 
 
 def order_of_bucket(keystream: Keystream, words: Words, rows: int) -> NDArray[np.int64]:
