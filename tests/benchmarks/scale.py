@@ -252,8 +252,8 @@ def main() -> None:
         shuffle, encoding = shuffle_and_encode(rows)
         found["shuffle"], found["encoding"] = shuffle, encoding
         print(f"  shuffle {shuffle:.2f} s, Parquet encoding {encoding:.2f} s", flush=True)
-    if not options.dry:
-        write_section("scale", [*lines, *report(runs)])
+        if not options.dry:
+            write_section("scale", [*lines, *report(runs)])
 
 
 def report(runs: Sequence[dict[str, Any]]) -> list[str]:
