@@ -17,6 +17,7 @@ from tasks.measure import Measured, measure_exactly, measure_round
 from tasks.policies import opaque
 from tasks.publish import Course, hold, mark_checked, package, publish
 from tasks.session import RunRef, open_session
+from tasks.source import require_same_source
 from trasgo_lib.amounts import Epsilon
 from trasgo_lib.data import PrivateTable, ReleasedCodes, ReleasedTable
 from trasgo_lib.loop import Continue, History, Stop, first_step, next_step
@@ -60,6 +61,7 @@ def release(ref: RunRef) -> Literal["published", "waiting", "held"]:
         mark_checked(ref, opaque(course), checked)
         measure_exactly(ref, table, released, newest)
         progress.at(CHECKED)
+        require_same_source(ref)
         held.require()
         if session.must_wait():
             package(ref, table.rows, opaque(course), checked)

@@ -9,14 +9,14 @@ from prefect import task
 from tasks.policies import PURE, at_boundary
 from tasks.session import RunRef, open_session
 from tasks.workspace import INPUT_REPORT, Workspace
-from trasgo_lib.data import PrivateTable, read_source
+from trasgo_lib.data import CODE_BYTES, PrivateTable, read_source, require_room
 from trasgo_lib.errors import InputContractError
 from trasgo_lib.plan import source_reading
 
-_LOGGER = logging.getLogger("trasgo")
+_DRAWS_AT_LEAST = 2
+"""Stage files of a first draw and of a second one; what the loop needs more is not known before."""
 
-ROWS_PER_BATCH = 1 << 18
-"""Rows of a stored batch and of a Parquet row group: 1 MiB of codes a column; it changes no draw."""
+_LOGGER = logging.getLogger("trasgo")
 
 
 @task(name="ingest", **PURE)
@@ -39,13 +39,15 @@ def ingest(ref: RunRef) -> PrivateTable:
             digest_key=session.digest_key(),
             permutation=lambda input_digest: session.stream("permute", input_digest),
             work=session.work,
-            rows_per_batch=ROWS_PER_BATCH,
+            rows_per_batch=session.plan.rows_per_batch,
         )
     except InputContractError as error:
         workspace.write_faults(error)
         raise
     workspace.write_json(INPUT_REPORT, report.to_json())
     plan = session.plan
+    # asked before anything is charged
+    require_room(session.work, CODE_BYTES * table.rows * len(plan.units) * _DRAWS_AT_LEAST)
     session.freeze(table.input_digest)
     session.advance("validated", "the source keeps its contract")
     _LOGGER.info("ingest: %d rows, %d noise units", table.rows, len(plan.units))

@@ -11,7 +11,6 @@ from prefect import task
 
 import trasgo_lib
 from tasks.check import Checked
-from tasks.ingest import ROWS_PER_BATCH
 from tasks.made_with import STATED_PACKAGES, made_with, source_revision
 from tasks.policies import IDEMPOTENT_IO, PURE, at_boundary
 from tasks.session import RunRef, Session, open_session
@@ -231,7 +230,7 @@ def _provenance(session: Session) -> dict[str, Any]:
         "actor": session.event_of(State.PLANNED).actor,
         **{name: drawn[name] for name in ("library_version", "commit", "python", "machine")},
         "packages": {name: drawn[name] for name in STATED_PACKAGES},
-        "rows_per_batch": ROWS_PER_BATCH,
+        "rows_per_batch": session.plan.rows_per_batch,
     }
 
 

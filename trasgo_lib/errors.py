@@ -9,14 +9,18 @@ from __future__ import annotations
 
 import errno
 import os
+import shutil
 from dataclasses import dataclass, replace
 from enum import StrEnum
+from pathlib import Path
 from typing import ClassVar, Self
 
 _DISK_TROUBLE = frozenset(
     {errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EACCES, errno.EPERM, errno.EIO, errno.EFBIG, errno.EMFILE}
 )
 """System errors that the operator can mend and that say nothing about the data."""
+
+_FULL = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EFBIG})
 
 
 class Reason(StrEnum):
@@ -209,20 +213,54 @@ class StoreError(TrasgoError):
     exit_code = 10
 
     @classmethod
-    def of_disk(cls, error: OSError) -> Self | None:
+    def of_disk(cls, error: OSError, folder: Path | None = None, needed: int | None = None) -> Self | None:
         """The error for a disk that is full, read-only, forbidden or broken; None for any other trouble.
 
         Only the number of the system's error is read: its text could name a private file.
+
+        Args:
+            error: what the system said.
+            folder: a folder on that disk, or None where it is not known.
+            needed: bytes that were to be written, or None.
         """
         if error.errno not in _DISK_TROUBLE:
             return None
+        is_full = error.errno in _FULL
+        came = os.strerror(error.errno)
+        if is_full and folder is not None and needed is not None:
+            came += f": {needed} bytes were needed, {_free(folder)} are free"
         return cls.of(
-            Reason.STORE_UNREACHABLE,
+            Reason.STORE_FULL if is_full else Reason.STORE_UNREACHABLE,
             "a disk this run writes to",
             required="room and leave to write",
-            came=os.strerror(error.errno),
+            came=came,
             fix="Make room or correct the permissions, then run again; no draw is paid twice.",
         )
+
+    @classmethod
+    def of_room(cls, folder: Path, needed: int) -> Self | None:
+        """The error for a disk that has not the room for what is about to be written; None where it has.
+
+        Args:
+            folder: a folder on that disk.
+            needed: bytes that will be written at least.
+        """
+        free = _free(folder)
+        if free >= needed:
+            return None
+        return cls.of(
+            Reason.STORE_FULL,
+            "the disk of the work folder",
+            required=f"at least {needed} bytes for stage files",
+            came=f"{free} bytes that are free",
+            fix="Make room, then run again; no draw is paid twice.",
+        )
+
+
+def _free(folder: Path) -> int:
+    """Bytes that are free on the disk of a folder, or of the nearest one above it that exists."""
+    there = next(place for place in (folder, *folder.absolute().parents) if place.exists())
+    return shutil.disk_usage(there).free
 
 
 class InterruptedRunError(TrasgoError):

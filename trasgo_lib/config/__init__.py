@@ -30,7 +30,7 @@ from trasgo_lib.config.ledger import LedgerAddress, PostgresDatabase, SqliteFile
 from trasgo_lib.config.load import LoadedConfig, SoundPart, json_schema, json_schema_text, load_config, load_sound_part
 from trasgo_lib.config.load_prior import LoadedPrior, load_prior, prior_here
 from trasgo_lib.config.prior import PriorColumn, PriorCorrelation, PriorFile, PriorSpec
-from trasgo_lib.config.publishing import Publish, S3Spec
+from trasgo_lib.config.publishing import ROWS_PER_BATCH, Publish, S3Spec
 from trasgo_lib.config.release import (
     Checks,
     CsvOptions,
@@ -46,6 +46,7 @@ from trasgo_lib.config.release import (
 )
 
 __all__ = [
+    "ROWS_PER_BATCH",
     "BoxSpec",
     "CategoryColumn",
     "CategorySpec",

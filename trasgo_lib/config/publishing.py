@@ -17,6 +17,9 @@ from trasgo_lib.config.shape import (
     shape_error,
 )
 
+ROWS_PER_BATCH = 1 << 18
+"""Default rows of a batch: 1 MiB of codes a column. It is in no plan digest, so versions from before the key stay."""
+
 _CREDENTIALS = re.compile(r"[A-Z][A-Z0-9_]{0,62}|block:[a-z0-9][a-z0-9-]{0,62}")
 _KEY_ID = re.compile(r"A[A-Z]{3}[A-Z0-9]{16,}")
 """What an access key itself looks like: four letters, such as AKIA, and sixteen or more."""
@@ -84,6 +87,13 @@ class Publish(Model):
         default=("parquet", "csv"),
         description="file formats of the data; parquet is always among them",
         examples=[["parquet", "csv"]],
+    )
+    rows_per_batch: int = Field(
+        default=ROWS_PER_BATCH,
+        ge=1000,
+        le=1 << 24,
+        description="rows of a stage file and of a Parquet row group; it changes file bytes and no draw",
+        examples=[1_000_000],
     )
     sign: Literal["required", "none"] = Field(
         default="required", description="required: signed with the office's key, or not published", examples=["none"]

@@ -18,6 +18,7 @@ from trasgo_lib.data.cells_domain import CellsDomain
 from trasgo_lib.data.date_domain import DateDomain
 from trasgo_lib.data.dates import DateFormat
 from trasgo_lib.data.describe import domain_from_description
+from trasgo_lib.data.disk import require_room
 from trasgo_lib.data.domain import Codes, Domain, Outside
 from trasgo_lib.data.ingest import read_source, validate_source
 from trasgo_lib.data.input_report import ColumnCounts, InputReport, UnitCounts, refused_report
@@ -26,6 +27,7 @@ from trasgo_lib.data.product_domain import MAX_PRODUCT_CODES, ProductDomain, Pro
 from trasgo_lib.data.reading import ColumnReading, CsvReading, GroupReading, SourceReading
 from trasgo_lib.data.source_file import source_digest
 from trasgo_lib.data.store_codes import (
+    CODE_BYTES,
     CodesDigest,
     ValuesDigest,
     codes_digest,
@@ -40,6 +42,7 @@ from trasgo_lib.data.store_codes import (
 )
 
 __all__ = [
+    "CODE_BYTES",
     "MAX_PRODUCT_CODES",
     "BatchRef",
     "BoxDomain",
@@ -77,6 +80,7 @@ __all__ = [
     "read_value_batches",
     "read_values",
     "refused_report",
+    "require_room",
     "source_digest",
     "validate_source",
     "values_digest",

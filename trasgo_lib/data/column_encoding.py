@@ -61,7 +61,6 @@ class ColumnEncoder:
         if column.domain is None:
             raise ValueError("a noised column has a domain")
         self.column = column
-        self.chunks: list[NDArray[np.int32]] = []
         self._domain: Domain = column.domain
         self._coarse: NDArray[np.int32] | None = None
         if column.members:
@@ -79,8 +78,8 @@ class ColumnEncoder:
         self._refused: Counter[Reason] = Counter()
         self._refusals: dict[Reason, Fault] = {}
 
-    def add(self, batch: Batch) -> None:
-        """Encode the next rows; codes are kept as long as nothing is wrong."""
+    def add(self, batch: Batch) -> NDArray[np.int32] | None:
+        """The codes of the next rows, int32[rows]; None from the first batch on in which something is wrong."""
         parse = _PARSERS[self.column.kind]
         parts = [parse(batch[source], self._rules, self._from_text) for source in self.column.sources]
         cells = _together(parts)
@@ -92,19 +91,12 @@ class ColumnEncoder:
         self._refused[Reason.NON_FINITE] += int(np.count_nonzero(cells.not_finite))
         codes = self._encode([_only(part.values, usable) for part in parts]) if usable.any() else None
         if self._refused.total() or (self._missing and self.column.missing == "error"):
-            self.chunks.clear()  # the run stops anyway; only the counting goes on
-            return
+            return None  # the run stops anyway; only the counting goes on
         # codes: int32[rows], 0..size, where size stands for a missing value under `code`
         whole = np.full(rows, self._absent_code, dtype=np.int32)
         if codes is not None:
             whole[usable] = codes if self._coarse is None else self._coarse[codes]
-        self.chunks.append(whole)
-
-    def take(self) -> NDArray[np.int32]:
-        """All codes, int32[rows]; the encoder lets go of them."""
-        codes = np.concatenate(self.chunks)
-        self.chunks.clear()
-        return codes
+        return whole
 
     def _encode(self, values: list[Any]) -> NDArray[np.int32] | None:
         clip = self.column.outside == "clip" and self.column.kind != "category"
@@ -163,7 +155,7 @@ class ColumnEncoder:
 
 
 class PublicColumn:
-    """Keeps a public column as it is: no trimming, no missing codes, no change of type.
+    """Passes a public column as it is: no trimming, no missing codes, no change of type.
 
     Args:
         column: how the column is read.
@@ -172,21 +164,20 @@ class PublicColumn:
 
     def __init__(self, column: ColumnReading, types: str) -> None:
         self.column = column
-        self.chunks: list[pa.Array] = []
         self._types = types
         self._wrong = 0
         self._out_of_calendar = 0
         self._missing = 0
 
-    def add(self, batch: Batch) -> None:
-        """Keep the next rows."""
+    def add(self, batch: Batch) -> pa.Array | None:
+        """The values of the next rows, text as large_string; None where their type cannot be published."""
         values = plain(batch[self.column.sources[0]])
         if not _can_be_public(values.type):
             self._wrong += len(values)
-            return
+            return None
         self._out_of_calendar += _out_of_calendar(values)
         self._missing += values.null_count
-        self.chunks.append(values.cast(pa.large_string()) if is_text(values.type) else values)
+        return values.cast(pa.large_string()) if is_text(values.type) else values
 
     def faults(self) -> list[Fault]:
         """What is wrong with the column, with counts."""

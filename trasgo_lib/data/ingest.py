@@ -1,31 +1,37 @@
-"""From a source file to private codes: read, validate, shuffle, store; nothing is stored of a file with faults."""
+"""From a source file to private codes: read, validate, shuffle, store, one batch at a time.
+
+Nothing stays stored of a file with faults. Memory does not grow with the rows: see ``trasgo_lib.data.spool``.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import partial
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from trasgo_lib.data.batches import BatchRef, PrivateCodes, PrivateTable, PublicValues
+from trasgo_lib.data.batches import PrivateTable
 from trasgo_lib.data.column_encoding import ColumnEncoder, PublicColumn
 from trasgo_lib.data.csv_source import CsvSource
 from trasgo_lib.data.dates import DateFormat
+from trasgo_lib.data.disk import private_folder, require_room
 from trasgo_lib.data.input_report import InputReport, UnitCounts
 from trasgo_lib.data.missing import MissingCodes
 from trasgo_lib.data.numbers import NumberFormat
 from trasgo_lib.data.parquet_source import ParquetSource
 from trasgo_lib.data.parse import CellRules
+from trasgo_lib.data.private_store import PrivateStore
 from trasgo_lib.data.reading import ColumnReading, GroupReading, SourceReading
-from trasgo_lib.data.store_codes import CodesDigest, ValuesDigest, write_batch, write_values
+from trasgo_lib.data.row_order import cut, shuffled
+from trasgo_lib.data.spool import MEMORY_BYTES, Spool
+from trasgo_lib.data.store_codes import CODE_BYTES
 from trasgo_lib.data.unit_rows import UnitRows
 from trasgo_lib.errors import Fault, InputContractError, Reason
 from trasgo_lib.noise import Keystream
-from trasgo_lib.noise import permutation as keyed_permutation
 
 _Source = CsvSource | ParquetSource
 _Column = ColumnEncoder | PublicColumn | UnitRows
@@ -34,12 +40,32 @@ _SOURCES: dict[str, type[_Source]] = {"csv": CsvSource, "parquet": ParquetSource
 
 @dataclass(frozen=True, slots=True)
 class _Contents:
-    """A source that passed: its columns in memory as codes, and what the report says."""
+    """A source that passed, its rows apart, and what the report says."""
 
     rows: int
     input_digest: str
-    columns: tuple[_Column, ...]
     report: InputReport
+
+
+@dataclass(frozen=True, slots=True)
+class _Unit:
+    """One noise unit: its columns' names, and the group's domain where it is one."""
+
+    name: str
+    columns: tuple[str, ...]
+    group: GroupReading | None
+    size: int
+
+    def codes(self, by_column: Mapping[str, Any]) -> pa.Array:
+        """The unit's codes of one batch, in the narrowest type that holds them all."""
+        parts = [by_column[name] for name in self.columns]
+        codes = parts[0] if self.group is None else self.group.domain.encode(*parts)
+        return pa.array(codes.astype(_narrow(self.size)))
+
+
+def _narrow(largest: int) -> type[np.integer]:
+    """The type in which codes wait; they are stored as int32."""
+    return next((kind for kind in (np.uint8, np.uint16) if largest <= np.iinfo(kind).max), np.int32)
 
 
 def read_source(
@@ -49,6 +75,7 @@ def read_source(
     permutation: Callable[[str], Keystream],
     work: Path,
     rows_per_batch: int,
+    memory_bytes: int = MEMORY_BYTES,
 ) -> tuple[PrivateTable, InputReport]:
     """Read a source file, check it against its contract, and store it as batches of private codes.
 
@@ -58,47 +85,46 @@ def read_source(
         permutation: gives the keystream of the row order (purpose ``permute``) for the keyed input digest.
         work: folder for work files, made with mode 0700; it holds private data afterwards.
         rows_per_batch: rows of each stored batch, at least 1; public. It changes no code and no order.
+        memory_bytes: rows held in memory while the source is read; more wait in a private file below ``work`` and are
+            shuffled by buckets. It changes nothing else.
 
     Returns:
         References to the stored codes, and a restricted report.
 
     Raises:
-        InputContractError: everything that is wrong with the source, at once, with counts; nothing was stored.
+        InputContractError: everything that is wrong with the source, at once, with counts; nothing stays stored.
+        StoreError: the disk has no room, with the bytes needed and the bytes free.
     """
     if rows_per_batch < 1:
         raise ValueError("a batch has at least one row")
-    contents = _read(reading, digest_key)
-    order = None
-    if reading.row_order == "shuffle":
-        order = keyed_permutation(permutation(contents.input_digest), contents.rows)
-    work.mkdir(parents=True, exist_ok=True, mode=0o700)
-    work.chmod(0o700)
-    cuts = [slice(first, first + rows_per_batch) for first in range(0, contents.rows, rows_per_batch)]
-    store = _Store(work / "private", digest_key, order, cuts)
-    units = tuple(store.codes(name, take()) for name, take in _codes_by_unit(reading, contents.columns))
-    public = tuple(store.values(column) for column in contents.columns if isinstance(column, PublicColumn))
-    return PrivateTable(contents.rows, contents.input_digest, units, public), contents.report
+    units = _units(reading)
+    public = [column.name for column in reading.columns if column.role == "public"]
+    with Spool(work / "rows", memory_bytes) as spool:
+        contents = _read(reading, digest_key, spool)
+        require_room(work, spool.bytes * (2 if spool.is_on_disk else 1) + CODE_BYTES * contents.rows * len(units))
+        private_folder(work)
+        is_shuffled = reading.row_order == "shuffle"
+        ordered = shuffled(spool, permutation(contents.input_digest)) if is_shuffled else spool.batches()
+        store = PrivateStore(work / "private", digest_key, [unit.name for unit in units], public)
+        for batch in cut(ordered, rows_per_batch):
+            store.add(batch)
+    stored, passed = store.columns()
+    return PrivateTable(contents.rows, contents.input_digest, stored, passed), contents.report
 
 
-def _codes_by_unit(
-    reading: SourceReading, columns: tuple[_Column, ...]
-) -> Iterator[tuple[str, Callable[[], NDArray[np.int32]]]]:
-    """Every noise unit in release order, with what gives its codes; a group stands where its first column does."""
-    encoders = {column.column.name: column for column in columns if isinstance(column, ColumnEncoder)}
+def _units(reading: SourceReading) -> tuple[_Unit, ...]:
+    """Every noise unit in release order; a group stands where its first column does."""
     groups = {name: group for group in reading.groups for name in group.columns}
-    done: set[str] = set()
-    for name, encoder in encoders.items():
-        group = groups.get(name)
+    units: dict[str, _Unit] = {}
+    for column in reading.columns:
+        if column.domain is None:
+            continue
+        group = groups.get(column.name)
         if group is None:
-            yield name, encoder.take
-        elif group.name not in done:
-            done.add(group.name)
-            yield group.name, partial(_combined, group, [encoders[part] for part in group.columns])
-
-
-def _combined(group: GroupReading, encoders: list[ColumnEncoder]) -> NDArray[np.int32]:
-    """One code a row for the codes of all columns of a group: int32[rows]."""
-    return group.domain.encode(*(encoder.take() for encoder in encoders))
+            units[column.name] = _Unit(column.name, (column.name,), None, column.domain.size)
+        else:
+            units.setdefault(group.name, _Unit(group.name, tuple(group.columns), group, group.domain.size))
+    return tuple(units.values())
 
 
 def validate_source(reading: SourceReading, *, digest_key: bytes) -> InputReport:
@@ -114,19 +140,21 @@ def validate_source(reading: SourceReading, *, digest_key: bytes) -> InputReport
     return _read(reading, digest_key).report
 
 
-def _read(reading: SourceReading, digest_key: bytes) -> _Contents:
+def _read(reading: SourceReading, digest_key: bytes, spool: Spool | None = None) -> _Contents:
     with _SOURCES[reading.format](reading, digest_key) as source:
         if not source.match.is_header:
             raise InputContractError(*source.match.faults)
         columns = tuple(_columns(reading, source))
         names = tuple(dict.fromkeys(name for column in columns for name in column.column.sources))
         rows = 0
+        waits = None if spool is None else _Waiting(spool, _units(reading), columns)
         broken: tuple[Fault, ...] = ()
         try:
             for rows_here, batch in source.batches(names):
                 rows += rows_here
-                for column in columns:
-                    column.add(batch)
+                found = [(column.column.name, column.add(batch)) for column in columns]
+                if waits is not None and not waits.add(found):
+                    waits = None  # something is wrong: the rest is read to count what else is
             input_digest, record_faults = source.finish()
         except InputContractError as error:
             broken = error.faults
@@ -138,7 +166,28 @@ def _read(reading: SourceReading, digest_key: bytes) -> _Contents:
             faults.append(_no_rows(reading))
         if faults:
             raise InputContractError(*faults)
-        return _Contents(rows, input_digest, columns, _report(reading, source, rows, columns))
+        return _Contents(rows, input_digest, _report(reading, source, rows, columns))
+
+
+@dataclass(frozen=True, slots=True)
+class _Waiting:
+    """Puts batches of codes and public values into the spool, as long as nothing is wrong with them."""
+
+    spool: Spool
+    units: tuple[_Unit, ...]
+    columns: Sequence[_Column]
+
+    def add(self, found: list[tuple[str, NDArray[np.int32] | pa.Array | None]]) -> bool:
+        """Keep one batch; False, and nothing is kept any more, when a column gave none."""
+        by_name = dict(found)
+        kept = [column for column in self.columns if not isinstance(column, UnitRows)]
+        if any(by_name[column.column.name] is None for column in kept):
+            self.spool.discard()
+            return False
+        arrays = [unit.codes(by_name) for unit in self.units if all(name in by_name for name in unit.columns)]
+        arrays += [by_name[column.column.name] for column in kept if isinstance(column, PublicColumn)]
+        self.spool.add(pa.record_batch(arrays, names=[str(place) for place in range(len(arrays))]))
+        return True
 
 
 def _columns(reading: SourceReading, source: _Source) -> Iterator[_Column]:
@@ -188,35 +237,3 @@ def _no_rows(reading: SourceReading) -> Fault:
         came="0 rows",
         fix="Check that the file was written completely.",
     )
-
-
-@dataclass(frozen=True, slots=True)
-class _Store:
-    """Writes columns in the release's row order, cut into batches."""
-
-    directory: Path
-    digest_key: bytes
-    order: NDArray[np.int64] | None
-    cuts: list[slice]
-
-    def codes(self, unit: str, codes: NDArray[np.int32]) -> PrivateCodes:
-        """Store the codes of one noise unit."""
-        digest, batches = CodesDigest(self.digest_key), list[BatchRef]()
-        for cut in self.cuts:
-            part = codes[cut] if self.order is None else codes[self.order[cut]]
-            digest.update(part)
-            batches.append(write_batch(self.directory, unit, cut.start, part, self.digest_key))
-        return PrivateCodes(unit, tuple(batches), digest.hexdigest())
-
-    def values(self, public: PublicColumn) -> PublicValues:
-        """Store one public column and let go of it in memory."""
-        whole = pa.chunked_array(public.chunks).combine_chunks()
-        public.chunks.clear()
-        digest, batches = ValuesDigest(self.digest_key), list[BatchRef]()
-        for cut in self.cuts:
-            rows = slice(cut.start, min(cut.stop, len(whole)))
-            part = whole[rows] if self.order is None else whole.take(pa.array(self.order[cut]))
-            part = part.cast(pa.string()) if pa.types.is_large_string(part.type) else part
-            digest.update(part)
-            batches.append(write_values(self.directory, public.column.name, cut.start, part, self.digest_key))
-        return PublicValues(public.column.name, tuple(batches), digest.hexdigest())

@@ -6,7 +6,6 @@ test the last. The digest of a whole column does not depend on how it was cut in
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterable, Iterator, Sequence
 from hashlib import sha256
 from pathlib import Path
@@ -19,10 +18,14 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from trasgo_lib.data.batches import BatchRef
+from trasgo_lib.data.disk import create_private, writing
 from trasgo_lib.errors import Reason, StoreError
 from trasgo_lib.keys import KeyedDigest
 
 CODE_COLUMN = "code"
+CODE_BYTES = 4
+"""A stored code is an int32."""
+
 VALUE_COLUMN = "value"
 _READABLE_STEM_CHARACTERS = 60
 """File names stay below the 255 bytes that every file system takes; the short digest keeps long names apart."""
@@ -150,16 +153,15 @@ def write_values(directory: Path, stem: str, first_row: int, values: pa.Array, k
 def _write(directory: Path, stem: str, first_row: int, column: str, values: pa.Array, digest: str) -> BatchRef:
     if len(values) == 0:
         raise ValueError("a batch has at least one row")
-    directory.mkdir(parents=True, exist_ok=True, mode=0o700)
     path = directory / _file_name(stem, first_row)
     # Written beside its name and moved there: a reader never meets half a file, and a retry replaces a whole one.
     partial = path.with_suffix(".partial")
-    partial.unlink(missing_ok=True)
-    handle = os.open(partial, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
     table = pa.record_batch([values], names=[column])
-    with os.fdopen(handle, "wb") as stream, pa.ipc.new_file(stream, table.schema) as writer:
-        writer.write_batch(table)
-    partial.replace(path)
+    with writing(directory, table.nbytes):
+        directory.mkdir(parents=True, exist_ok=True, mode=0o700)
+        with create_private(partial) as stream, pa.ipc.new_file(stream, table.schema) as writer:
+            writer.write_batch(table)
+        partial.replace(path)
     return BatchRef(path=str(path), first_row=first_row, rows=len(values), digest=digest)
 
 

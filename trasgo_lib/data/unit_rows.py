@@ -37,7 +37,7 @@ class UnitRows:
         self._wrong = 0
 
     def add(self, batch: Batch) -> None:
-        """Count the next rows."""
+        """Count the next rows; none of them is kept."""
         ids = plain(batch[self.column.sources[0]])
         kind = ids.type
         if not (is_text(kind) or pa.types.is_integer(kind) or pa.types.is_null(kind)):

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from pathlib import Path
+from typing import TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from trasgo_lib.amounts import Epsilon
-from trasgo_lib.data import PrivateCodes, ReleasedCodes
+from trasgo_lib.data import BatchRef, PrivateCodes, ReleasedCodes
+from trasgo_lib.errors import Reason, StoreError
 from trasgo_lib.mechanisms.chain import Chain, Streams
 from trasgo_lib.mechanisms.channel import Channel
 from trasgo_lib.noise import Keystream
@@ -67,6 +69,11 @@ def reveal_codes(
     return _draw(lambda codes, row: chain.sample(codes, streams, level, row), private, directory, key)
 
 
+_TRIES_PER_BATCH = 3
+"""Enough for a file system that fails for a moment; the task above tries the unit again after a second."""
+
+_Drawn = TypeVar("_Drawn")
+
 _Sampler = Callable[[NDArray[np.int32], int], NDArray[np.int32]]
 """Codes and the global index of the first of them; released codes."""
 
@@ -75,12 +82,27 @@ def _draw(sample: _Sampler, private: PrivateCodes, directory: Path, key: bytes) 
     # imported late: pyarrow is needed where files are, and plan and verify touch none
     from trasgo_lib.data.store_codes import CodesDigest, read_batch, write_batch
 
+    def draw_one(ref: BatchRef) -> tuple[BatchRef, NDArray[np.int32]]:
+        released = sample(read_batch(ref, key), ref.first_row)  # int32[rows]
+        return write_batch(directory, private.unit, ref.first_row, released, key), released
+
     digest, batches = CodesDigest(key), []
     for ref in private.batches:
-        released = sample(read_batch(ref, key), ref.first_row)  # int32[rows]
+        stored, released = _retried(draw_one, ref)
         digest.update(released)
-        batches.append(write_batch(directory, private.unit, ref.first_row, released, key))
+        batches.append(stored)
     return ReleasedCodes(unit=private.unit, batches=tuple(batches), digest=digest.hexdigest())
+
+
+def _retried(draw_one: Callable[[BatchRef], _Drawn], ref: BatchRef) -> _Drawn:
+    """One batch; where the disk failed it is drawn again, alone and bit for bit, before the whole unit is given up."""
+    for _ in range(_TRIES_PER_BATCH - 1):
+        try:
+            return draw_one(ref)
+        except StoreError as error:
+            if error.reason is Reason.STORE_FULL:
+                raise  # it stays full until someone makes room
+    return draw_one(ref)
 
 
 def probe_codes(channel: Channel, rows: int) -> NDArray[np.int32]:

@@ -2,7 +2,7 @@
 
 from trasgo_lib.noise.alias import CHUNK_ROWS, AliasTable, DenseAlias, WideAliasTable
 from trasgo_lib.noise.keystream import Keystream, LabelPart, derive
-from trasgo_lib.noise.permutation import permutation
+from trasgo_lib.noise.permutation import bucket_of, order_of_bucket, permutation
 
 __all__ = [
     "CHUNK_ROWS",
@@ -11,6 +11,8 @@ __all__ = [
     "Keystream",
     "LabelPart",
     "WideAliasTable",
+    "bucket_of",
     "derive",
+    "order_of_bucket",
     "permutation",
 ]

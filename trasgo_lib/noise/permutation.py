@@ -1,11 +1,24 @@
-"""A uniform keyed permutation of rows."""
+"""A uniform keyed permutation of rows, as a whole or bucket by bucket.
+
+Rows are sorted by a 64-bit word each. So rows whose words begin with the same bits stand together, and the permutation
+of a file larger than memory is that of its buckets, one after the other: the number of buckets changes nothing.
+"""
 
 from __future__ import annotations
+
+from collections.abc import Iterator
 
 import numpy as np
 from numpy.typing import NDArray
 
 from trasgo_lib.noise.keystream import Keystream
+
+_WORD_BITS = 64
+_MOST_BUCKET_BITS = 8
+_SCAN_ROWS = 1 << 18
+"""Words looked at together where rows tie; 2 MiB."""
+
+Words = NDArray[np.uint64]
 
 
 def permutation(keystream: Keystream, rows: int) -> NDArray[np.int64]:
@@ -18,9 +31,49 @@ def permutation(keystream: Keystream, rows: int) -> NDArray[np.int64]:
         keystream: a stream with the purpose ``permute``, used for nothing else.
         rows: number of rows, public, 0 or more.
     """
-    first = keystream.words(0, rows)
-    order = np.argsort(first, kind="stable")
-    ranked = first[order]
-    if rows and bool((ranked[1:] == ranked[:-1]).any()):
-        order = np.lexsort((keystream.words(rows, rows), first))
+    return order_of_bucket(keystream, keystream.words(0, rows), rows)
+
+
+def bucket_of(words: Words, bits: int) -> NDArray[np.uint8]:
+    """The bucket of every row, by the first bits of its first word: uint8[rows], 0..2**bits - 1.
+
+    Args:
+        words: first words of some rows; row i of the source has word i of the stream.
+        bits: how many bits, 0 to 8.
+
+    Raises:
+        ValueError: more bits.
+    """
+    if not 0 <= bits <= _MOST_BUCKET_BITS:
+        raise ValueError(f"a bucket is told by at most {_MOST_BUCKET_BITS} bits")
+    if bits == 0:
+        return np.zeros(len(words), dtype=np.uint8)
+    return (words >> np.uint64(_WORD_BITS - bits)).astype(np.uint8)
+
+
+def order_of_bucket(keystream: Keystream, words: Words, rows: int) -> NDArray[np.int64]:
+    """The order of one bucket's rows: int64[len(words)], places in ``words``; ``permutation`` is that of all rows.
+
+    Args:
+        keystream: the stream of the permutation.
+        words: first words of the bucket's rows in source order; no row outside it has one of them.
+        rows: number of rows of the whole file.
+    """
+    order = np.argsort(words)
+    ranked = words[order]
+    tied = ranked[1:][ranked[1:] == ranked[:-1]]
+    if tied.size:
+        ours = np.isin(words, tied)
+        seconds = np.zeros(len(words), dtype=np.uint64)
+        seconds[ours] = np.concatenate(list(_second_words(keystream, tied, rows)))
+        order = np.lexsort((seconds, words))
     return order.astype(np.int64, copy=False)
+
+
+def _second_words(keystream: Keystream, tied: Words, rows: int) -> Iterator[Words]:
+    """Second words of the rows that have one of the tied words, in source order; places are found by looking again."""
+    for first in range(0, rows, _SCAN_ROWS):
+        count = min(_SCAN_ROWS, rows - first)
+        found = np.isin(keystream.words(first, count), tied)
+        if found.any():
+            yield keystream.words(rows + first, count)[found]

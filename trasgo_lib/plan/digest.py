@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 import rfc8785
 
 from trasgo_lib.amounts import Delta, Epsilon, Geo
-from trasgo_lib.config import ReleaseConfig
+from trasgo_lib.config import ROWS_PER_BATCH, ReleaseConfig
 from trasgo_lib.data import Domain
 from trasgo_lib.plan.channels import Parameter
 from trasgo_lib.plan.model import ColumnPlan, UnitPlan
@@ -75,7 +75,10 @@ def plan_digest(
     columns: tuple[ColumnPlan, ...],
     units: tuple[UnitPlan, ...],
 ) -> str:
-    """Everything privacy relevant of a release; titles, places, checks and formats are not.
+    """Everything privacy relevant of a release, and the batches; titles, places, checks and formats are not.
+
+    Rows per batch change no draw, but the bytes of files, which are put once: what was begun goes on with the same. The
+    default is left out, so that digests from before there was a choice stay what they were.
 
     Args:
         config: the release file.
@@ -102,8 +105,14 @@ def plan_digest(
             "reading": reading_of_file(config),
             "columns": [[column.name, column.role, list(column.sources), list(column.released)] for column in columns],
             "units": [[unit.name, unit.chain_digest, _target(unit), _bins(unit)] for unit in units],
+            **_batches(config),
         }
     )
+
+
+def _batches(config: ReleaseConfig) -> dict[str, Canonical]:
+    rows = config.publish.rows_per_batch
+    return {} if rows == ROWS_PER_BATCH else {"rows_per_batch": rows}
 
 
 def reading_of_file(config: ReleaseConfig) -> dict[str, Canonical]:

@@ -236,6 +236,11 @@ class ReleasePlan:
     digest: str
     prior: PublicPrior | None = None
 
+    @property
+    def rows_per_batch(self) -> int:
+        """Rows of a stage file and of a Parquet row group; it changes the bytes of files and no draw."""
+        return self.config.publish.rows_per_batch
+
     def unit(self, name: str) -> UnitPlan:
         """The noise unit of that name.
 

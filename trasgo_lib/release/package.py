@@ -91,8 +91,8 @@ def stage_data(table: ReleasedTable, plan: ReleasePlan, work: Path) -> tuple[Sta
     for kind, write in writers.items():
         if kind in plan.config.publish.formats:
             key = data_key(plan.dataset, kind)
-            write(work / key, table, plan)
-            staged.append(staged_file(key, work / key))
+            written = write(work / key, table, plan)
+            staged.append(StagedFile(key, work / key, written.sha256, written.bytes))
     return tuple(staged)
 
 
@@ -191,7 +191,8 @@ def publish_package(staged: StagedPackage, store: ObjectStore, prefix: str) -> t
 def _write(key: str, content: bytes, work: Path) -> StagedFile:
     with create_staged(work / key) as stream:
         stream.write(content)
-    return staged_file(key, work / key)
+    written = stream.digested()
+    return StagedFile(key, work / key, written.sha256, written.bytes)
 
 
 def _require_unchanged(file: StagedFile) -> None:

@@ -8,12 +8,16 @@ from __future__ import annotations
 import mmap
 import os
 import stat
+from collections.abc import Iterator
 from pathlib import Path
 
 PRIVATE_FOLDER_MODE = 0o700
 PRIVATE_FILE_MODE = 0o600
 PUBLIC_FOLDER_MODE = 0o755
 PUBLIC_FILE_MODE = 0o644
+
+_PIECE_BYTES = 8 << 20
+"""A multiple of every page size."""
 
 
 def make_folder(path: Path, mode: int = PRIVATE_FOLDER_MODE) -> None:
@@ -56,6 +60,14 @@ def flush(path: Path) -> None:
         os.close(handle)
 
 
+def pieces(body: bytes | mmap.mmap) -> Iterator[bytes]:
+    """A body piece by piece; of a mapped file no page is held on to, so that memory does not grow with it."""
+    for start in range(0, len(body), _PIECE_BYTES):
+        yield body[start : start + _PIECE_BYTES]
+        if isinstance(body, mmap.mmap) and hasattr(mmap, "MADV_DONTNEED"):
+            body.madvise(mmap.MADV_DONTNEED, start, min(_PIECE_BYTES, len(body) - start))
+
+
 def create_once(path: Path, body: bytes | mmap.mmap, mode: int) -> bool:
     """Write a file that does not exist yet, so that under its name there are either all its bytes on disk or nothing.
 
@@ -79,7 +91,8 @@ def create_once(path: Path, body: bytes | mmap.mmap, mode: int) -> bool:
     try:
         with os.fdopen(handle, "wb") as stream:
             os.fchmod(handle, mode)
-            stream.write(body)
+            for piece in pieces(body):
+                stream.write(piece)
             stream.flush()
             os.fsync(handle)
         os.link(staged, path)

@@ -83,7 +83,7 @@ class ObjectStore:
         body = _bytes_of(data, mapped=not isinstance(self.backend, MemoryStore)) if isinstance(data, Path) else data
         self._require_room(key, len(body))
         self.require_create_once()
-        wanted = hashlib.sha256(body).hexdigest()
+        wanted = _digest(body)
         created = self._retried(key, lambda: self._create(path, body), len(body))
         found = self._retried(key, lambda: self._hash(path))
         if found == wanted:
@@ -380,6 +380,13 @@ def _bytes_of(file: Path, *, mapped: bool) -> bytes | mmap.mmap:
             came=error.strerror or "an error",
             fix="Run again; the work folder may have been removed.",
         ) from None
+
+
+def _digest(body: bytes | mmap.mmap) -> str:
+    digest = hashlib.sha256()
+    for piece in folders.pieces(body):
+        digest.update(piece)
+    return digest.hexdigest()
 
 
 def _changed(key: str) -> StoreError:

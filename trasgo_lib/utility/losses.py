@@ -86,6 +86,8 @@ class Losses:
         reason: why it is None, or what was left out or counted in full.
         left_out: columns that are constant in the original.
         nominal: the overall loss where only the reliability rule withholds it.
+        on_parts: columns of which ranks and associations were counted on equal parts of the domain, since a table of
+            all codes would be larger than the stated size.
     """
 
     method: str
@@ -95,6 +97,7 @@ class Losses:
     reason: str | None
     left_out: tuple[str, ...] = ()
     nominal: float | None = None
+    on_parts: tuple[str, ...] = ()
 
     def column(self, name: str) -> ColumnLosses:
         """The losses of one column.
@@ -127,4 +130,5 @@ class Losses:
 
     def to_json(self) -> dict[str, Any]:
         """Strict JSON for the restricted root: every number is finite or null."""
-        return {**asdict(self), "columns": [asdict(column) for column in self.columns], "left_out": list(self.left_out)}
+        lists = {"left_out": list(self.left_out), "on_parts": list(self.on_parts)}
+        return {**asdict(self), "columns": [asdict(column) for column in self.columns], **lists}

@@ -11,7 +11,8 @@ from trasgo_lib.utility.histogram import Histogram, equal_bins
 from trasgo_lib.utility.loss_columns import LossColumn
 from trasgo_lib.utility.loss_rule import Coefficient, CorrelationLoss, LossShare, PairLoss, correlation_loss_of
 from trasgo_lib.utility.losses import ColumnLosses, Losses
-from trasgo_lib.utility.summary import CodeBatches, Summary, summarise
+from trasgo_lib.utility.summary import CodeBatches, Summary, summarise, tabled_pairs
+from trasgo_lib.utility.table_sizes import on_parts
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,6 +92,7 @@ def _losses(ours: Summary, theirs: Summary, columns: Sequence[LossColumn], metho
         reason=correlation.reason,
         left_out=correlation.left_out,
         nominal=correlation.nominal,
+        on_parts=on_parts(columns, tabled_pairs(columns, method), ours.rows),
     )
 
 

@@ -120,15 +120,28 @@ class MomentSums:
     def take(self, batches: Iterable[Codes]) -> None:
         """Sum over all batches, and keep some rows."""
         first = 0
+        waiting = [np.empty(0, dtype=np.int32) for _ in self._columns]
         for batch in batches:
             codes = [batch[column.unit] for column in self._columns]
-            for start in range(0, codes[0].size, _CHUNK_ROWS):
-                self._add([part[start : start + _CHUNK_ROWS] for part in codes])
+            # chunks begin at the same rows whatever the batches: sums of floats depend on how they are cut
+            ends = range(-first % _CHUNK_ROWS, codes[0].size + _CHUNK_ROWS, _CHUNK_ROWS)
+            for end in ends:
+                chunk = [part[max(0, end - _CHUNK_ROWS) : end] for part in codes]
+                if waiting[0].size:
+                    chunk = [np.concatenate(both) for both in zip(waiting, chunk)]
+                if chunk[0].size == _CHUNK_ROWS:
+                    self._add(chunk)
+                    chunk = [part[:0] for part in chunk]
+                waiting = chunk
+            waiting = [part.copy() for part in waiting]
             for kept, part in zip(self._kept, codes):
-                kept.append(part[-first % self._stride :: self._stride])  # whatever the batches, the same rows
+                # whatever the batches, the same rows; a copy, since a view would hold on to the whole batch
+                kept.append(part[-first % self._stride :: self._stride].copy())
             for group, counts in zip(self._groups, self._counts):
                 counts += np.bincount(batch[group.unit], minlength=len(counts))
             first += codes[0].size
+        if waiting and waiting[0].size:
+            self._add(waiting)
 
     def _add(self, codes: Sequence[NDArray[np.int32]]) -> None:
         features = self._features[:, : codes[0].size]

@@ -181,7 +181,7 @@ def _tables(
             cells = codes[left].astype(np.int64) * shapes[right] + codes[right]
             table += np.bincount(cells, minlength=table.size).reshape(table.shape)
         for part, found in zip(kept, codes):
-            part.append(found[-first % stride :: stride])
+            part.append(found[-first % stride :: stride].copy())  # a view would hold on to the whole batch
         first += codes[0].size
     return tables, [np.concatenate(part) for part in kept]
 

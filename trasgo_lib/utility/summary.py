@@ -19,7 +19,7 @@ from trasgo_lib.utility.histogram import Histogram
 from trasgo_lib.utility.loss_columns import LossColumn
 from trasgo_lib.utility.loss_rule import Coefficient
 from trasgo_lib.utility.points import Displacement
-from trasgo_lib.utility.tally import Batch, Tally
+from trasgo_lib.utility.tally import Batch, Pair, Tally, needs_table
 
 CodeBatches = Mapping[str, Callable[[], Iterable[NDArray[np.int32]]]]
 """By noise unit, how to read its codes from the first batch on; units share their batching. Opened only when needed."""
@@ -78,12 +78,9 @@ def summarise(
         if before is None or attempts is None or before.attempts.get(column.unit) != attempts.get(column.unit)
     ]
     names = {column.name for column in fresh}
-    pairs = [
-        pair
-        for pair in combinations([column for column in columns if column.is_correlated], 2)
-        if pair[0].name in names or pair[1].name in names
-    ]
-    tally = Tally(fresh, pairs, method, rows)
+    every = list(combinations([column for column in columns if column.is_correlated], 2))
+    pairs = [pair for pair in every if pair[0].name in names or pair[1].name in names]
+    tally = Tally(fresh, pairs, method, rows, len(tabled_pairs(columns, method)))
     counted = 0
     for batch in _aligned(codes, tally.units, reference, tally.point_units if reference is not None else ()):
         counted += tally.add(batch)
@@ -98,6 +95,12 @@ def summarise(
         {**(before.associations if before else {}), **associations},
         {**(before.displacements if before else {}), **tally.displacements},
     )
+
+
+def tabled_pairs(columns: Sequence[LossColumn], method: CorrelationMethod) -> list[Pair]:
+    """All pairs of a table whose coefficients come from contingency tables."""
+    every = combinations([column for column in columns if column.is_correlated], 2)
+    return [pair for pair in every if needs_table(pair, method)]
 
 
 def _aligned(

@@ -15,6 +15,7 @@ from trasgo_lib.utility.loss_rule import Coefficient
 from trasgo_lib.utility.moments import PairMoments, Scores
 from trasgo_lib.utility.pair_table import PairTable
 from trasgo_lib.utility.points import Displacement
+from trasgo_lib.utility.table_sizes import parts_of, table_shape
 
 Pair = tuple[LossColumn, LossColumn]
 
@@ -36,10 +37,11 @@ class Tally:
         pairs: pairs of columns whose coefficients are wanted.
         method: how to correlate.
         rows: rows of the whole table.
+        tables: number of pairs of the whole table that need a contingency table; they share the room for tables.
     """
 
     def __init__(
-        self, fresh: Sequence[LossColumn], pairs: Sequence[Pair], method: CorrelationMethod, rows: int
+        self, fresh: Sequence[LossColumn], pairs: Sequence[Pair], method: CorrelationMethod, rows: int, tables: int
     ) -> None:
         self._fresh = fresh
         self._pairs = pairs
@@ -48,7 +50,8 @@ class Tally:
         self._read = {column.name: column for column in [*fresh, *(column for pair in pairs for column in pair)]}
         self.histograms = {column.name: Histogram.empty(_categories(column)) for column in fresh}
         self.displacements: dict[str, Displacement] = {}
-        self._moments = {_names(pair): PairMoments() for pair in pairs if not self._needs_table(pair)}
+        self._moments = {_names(pair): PairMoments() for pair in pairs if not needs_table(pair, method)}
+        self._shapes = {_names(pair): table_shape(pair, rows, tables) for pair in pairs if needs_table(pair, method)}
         self._tables: dict[tuple[str, str], PairTable] = {}
 
     @property
@@ -61,9 +64,6 @@ class Tally:
         """Units whose original codes are needed as well."""
         return tuple(column.unit for column in self._fresh if column.grid is not None)
 
-    def _needs_table(self, pair: Pair) -> bool:
-        return self._method.of_moments is None or any(column.kind == "label" for column in pair)
-
     def add(self, batch: Batch) -> int:
         """Count one batch; returns its rows."""
         for column in self._fresh:
@@ -71,7 +71,7 @@ class Tally:
         scores: dict[str, Scores] = {}
         for pair in self._pairs:
             left, right = pair
-            if self._needs_table(pair):
+            if needs_table(pair, self._method):
                 self._count_table(pair, batch)
                 continue
             for column in pair:
@@ -96,7 +96,9 @@ class Tally:
 
     def _count_table(self, pair: Pair, batch: Batch) -> None:
         left, right = pair
-        table = PairTable.count(_own(left, batch), _own(right, batch), (left.size, right.size), rows=self._rows)
+        shape = self._shapes[_names(pair)]
+        ours, theirs = parts_of(_own(left, batch), shape.left), parts_of(_own(right, batch), shape.right)
+        table = PairTable.count(ours, theirs, shape.sizes, rows=self._rows)
         earlier = self._tables.get(_names(pair))
         self._tables[_names(pair)] = table if earlier is None else earlier.merge(table)
 
@@ -107,16 +109,21 @@ class Tally:
         correlations, associations = {}, {}
         for pair in self._pairs:
             names = _names(pair)
-            if not self._needs_table(pair):
+            if not needs_table(pair, self._method):
                 moments = self._moments[names]
                 value = self._method.of_moments(moments) if self._method.of_moments else None
                 correlations[names] = Coefficient(value, moments.rows)
                 continue
-            table = self._tables.get(names) or PairTable.empty((pair[0].size, pair[1].size))
+            table = self._tables.get(names) or PairTable.empty(self._shapes[names].sizes)
             correlations[names] = Coefficient(self._method.of_table(table), table.rows)
             if any(column.kind == "label" for column in pair):
                 associations[names] = Coefficient(_association(pair, table), table.rows)
         return correlations, associations
+
+
+def needs_table(pair: Pair, method: CorrelationMethod) -> bool:
+    """Whether moments do not say how two columns go together."""
+    return method.of_moments is None or any(column.kind == "label" for column in pair)
 
 
 def _own(column: LossColumn, batch: Batch) -> NDArray[np.int32]:

@@ -276,6 +276,7 @@ CHANGES = {
     "account": ("account: a,", "account: b,"),
     "version": ('version: "1"', 'version: "2"'),
     "public column dropped": ("role: public", "role: drop"),
+    "batches": ("{store: ../out}", "{store: ../out, rows_per_batch: 1000}"),
     "unmet": ('ratio: "1.5"}', 'ratio: "1.5", on_unmet: publish}'),
 }
 
@@ -283,6 +284,7 @@ NO_CHANGES = {
     "title": ("title: T", "title: another"),
     "checks": ("publish:", 'checks: {max_share_at_bounds: "0.9"}\npublish:'),
     "places": ("{store: ../out}", "{store: ../elsewhere}"),
+    "batches as usual": ("{store: ../out}", "{store: ../out, rows_per_batch: 262144}"),
     "source path": ("data/t.csv", "data/u.csv"),
     "amount spelling": ('epsilon_total: "12"', 'epsilon_total: "12.000"'),
     "start spelling": ('start: "0.5"', 'start: "0.50"'),

@@ -334,6 +334,7 @@ def test_losses_are_strict_json_and_statistics_show_nothing():
         "reason",
         "left_out",
         "nominal",
+        "on_parts",
     }
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import weakref
 from functools import partial
 from pathlib import Path
 
@@ -92,6 +93,36 @@ def test_estimates_are_the_same_for_the_same_release_whatever_the_batches():
             assert ours.reason == theirs.reason
             if ours.value is not None:
                 assert (ours.value, ours.high) == pytest.approx((theirs.value, theirs.high), rel=1e-9)
+
+
+@pytest.mark.parametrize("method", ["pearson", "spearman"])
+def test_estimates_agree_to_the_last_bit_whatever_the_batches(monkeypatch, method):
+    """Else a loss at its ceiling could meet it or not, as the batches are cut, and the loop would draw otherwise."""
+    monkeypatch.setattr("trasgo_lib.utility.released_moments._CHUNK_ROWS", 512)
+    monkeypatch.setattr("trasgo_lib.utility.released_moments.MOST_KEPT_ROWS", 700)
+    monkeypatch.setattr("trasgo_lib.utility.released_ranks.MOST_KEPT_ROWS", 700)
+    channels = {**channels_at("8"), "age": build_channel("kary_randomized_response", AGE_CODES, "8")}
+    released = draw(channels, private(), 0)
+    whole = estimate(readers(released), channels, method=method)
+    assert whole.correlation_loss.value is not None
+    for parts in (2, 7, 11, 12, 600, ROWS):
+        assert estimate(readers(released, parts), channels, method=method) == whole, parts
+
+
+def test_rows_kept_for_standard_errors_hold_on_to_no_batch():
+    """A view of a few rows would keep each batch in memory."""
+    channels = channels_at("8")
+    released = draw(channels, private(), 0)
+    alive = []
+
+    def read(codes):
+        for part in np.array_split(codes, 20):
+            fresh = part.copy()
+            alive.append(weakref.ref(fresh))
+            assert sum(held() is not None for held in alive) <= 3 * len(COLUMNS)
+            yield fresh
+
+    estimate({unit: partial(read, codes) for unit, codes in released.items()}, channels)
 
 
 def test_standard_errors_from_some_of_the_rows_are_nearly_those_of_all(monkeypatch):

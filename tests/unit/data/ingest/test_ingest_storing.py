@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import os
+import shutil
 import stat
+from collections import namedtuple
 
 import numpy as np
 import pyarrow as pa
@@ -18,7 +20,7 @@ from trasgo_lib.data.missing import MissingCodes
 from trasgo_lib.data.numbers import NumberFormat
 from trasgo_lib.data.parquet_source import ParquetSource
 from trasgo_lib.data.parse import CellRules
-from trasgo_lib.errors import InputContractError, Reason
+from trasgo_lib.errors import InputContractError, Reason, StoreError
 from trasgo_lib.noise import Keystream, permutation
 
 AGE = NumberDomain("0", "120")
@@ -60,6 +62,43 @@ def test_batch_size_changes_no_code_no_order_and_no_digest(ingest, columns, rows
         firsts = [batch.first_row for batch in stored.batches]
         assert firsts == list(range(0, 59, rows_per_batch))
         assert sum(batch.rows for batch in stored.batches) == 59
+
+
+@pytest.mark.parametrize("row_order", ["shuffle", "source"])
+@pytest.mark.parametrize("content", ["csv", "parquet"])
+def test_rows_that_wait_on_disk_become_the_same_files(ingest, columns, row_order, content, monkeypatch):
+    """In memory, in one file, in many buckets: references, digests, report, codes files and public values agree."""
+    texts = pa.array([None if row % 9 == 0 else "é" * (row % 4) for row in range(ROWS)])
+    table = pa.table({"x": NUMBERS, "p": texts, "sex": ["FM"[row % 2] for row in range(ROWS)]})
+    stored = []
+    for memory_bytes, bucket_bytes in ((1 << 30, 1 << 30), (0, 1 << 30), (0, 512), (5000, 4096)):
+        monkeypatch.setattr("trasgo_lib.data.row_order.BUCKET_BYTES", bucket_bytes)
+        monkeypatch.setattr("trasgo_lib.data.row_order._SCATTER_ROWS", 600)
+        monkeypatch.setattr("trasgo_lib.data.parquet_source._BATCH_ROWS", 300)
+        source = CONTENT if content == "csv" else table
+        found = ingest(source, *columns, row_order=row_order, rows_per_batch=700, memory_bytes=memory_bytes)
+        files = [path for path in ingest.work.rglob("*") if path.is_file()]
+        assert {path.parent.name for path in files} == {"private"}, "no waiting row is left"
+        codes = {path.name: path.read_bytes() for path in files if not path.name.startswith("p-")}
+        stored.append((found.table, found.report, codes, found.values("p")))
+    assert all(other == stored[0] for other in stored[1:])
+
+
+def test_a_faulty_source_leaves_no_waiting_row(ingest, columns):
+    """The fault stands in the last row, when all others wait on the disk already; ``refused`` looks for the folder."""
+    for last in ("999,p,F\n", "1,p,X\n", "1,p\n"):
+        ingest.refused(CONTENT + last, *columns, row_order="shuffle", memory_bytes=0)
+
+
+def test_a_disk_without_room_is_told_before_anything_is_stored(ingest, columns, monkeypatch):
+    usage = namedtuple("usage", "total used free")
+    monkeypatch.setattr(shutil, "disk_usage", lambda _: usage(100, 90, 10))
+    with pytest.raises(StoreError) as caught:
+        ingest(CONTENT, *columns)
+    (fault,) = caught.value.faults
+    assert fault.reason is Reason.STORE_FULL and "10 bytes" in fault.came
+    assert int(fault.required.split()[2]) > 4 * 2 * ROWS
+    assert not ingest.work.exists()
 
 
 def test_files_are_for_their_owner_only(ingest, columns):

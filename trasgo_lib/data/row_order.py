@@ -1,0 +1,102 @@
+"""The row order of a release: a keyed shuffle in memory or by buckets, and the cut into batches.
+
+Rows that wait in memory are one bucket. More are scattered over files by the first bits of their words, and each file
+is sorted by itself: the same permutation, since it is the order of the words (``trasgo_lib.noise.permutation``).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+import pyarrow as pa
+
+from trasgo_lib.data.spool import BatchFile, Spool, batch_files
+from trasgo_lib.noise import Keystream, bucket_of, order_of_bucket
+
+BUCKET_BYTES = 16 << 20
+"""Rows sorted together. Half of it is the sort's own; more buckets only make each write smaller."""
+
+_MOST_BITS = 8
+"""At most 256 buckets: each is an open file while rows are scattered."""
+
+_SCATTER_ROWS = 1 << 18
+_WORD_BYTES = 8
+_WORD = "word"
+"""Name of the column of words in a bucket; the others have numbers for names."""
+
+
+def shuffled(spool: Spool, keystream: Keystream) -> Iterator[pa.RecordBatch]:
+    """All rows of a source in the order of ``permutation``, a bucket at a time.
+
+    Args:
+        spool: the rows in source order; private.
+        keystream: a stream with the purpose ``permute``, used for nothing else.
+
+    Raises:
+        StoreError: the disk is full.
+    """
+    if not spool.is_on_disk:
+        whole = _joined(list(spool.batches()))
+        yield whole.take(pa.array(order_of_bucket(keystream, keystream.words(0, spool.rows), spool.rows)))
+        return
+    bits = bucket_bits(spool.bytes + _WORD_BYTES * spool.rows)
+    with batch_files(spool.make_folder(), 1 << bits) as files:
+        _scatter(spool, keystream, files, bits)
+        spool.discard()
+        for file in files:
+            parts = list(file.batches())
+            file.remove()
+            if parts:
+                bucket = _joined(parts)
+                words = bucket.column(_WORD).to_numpy()
+                order = order_of_bucket(keystream, words, spool.rows)
+                yield bucket.drop_columns([_WORD]).take(pa.array(order))
+
+
+def bucket_bits(size: int) -> int:
+    """How many bits tell the buckets of so many bytes apart: 0 to 8."""
+    return min(
+        _MOST_BITS, max(0, size - 1).bit_length() - (BUCKET_BYTES - 1).bit_length() if size > BUCKET_BYTES else 0
+    )
+
+
+def _scatter(spool: Spool, keystream: Keystream, files: list[BatchFile], bits: int) -> None:
+    first = 0
+    for batch in cut(spool.batches(), _SCATTER_ROWS):
+        words = keystream.words(first, batch.num_rows)
+        buckets = bucket_of(words, bits)
+        order = np.argsort(buckets, kind="stable")  # within a bucket rows stay in source order
+        ends = np.cumsum(np.bincount(buckets, minlength=len(files)))
+        sorted_rows = batch.append_column(_WORD, pa.array(words)).take(pa.array(order))
+        for file, start, end in zip(files, [0, *ends[:-1].tolist()], ends.tolist(), strict=True):
+            if end > start:
+                file.add(sorted_rows.slice(start, end - start))
+        first += batch.num_rows
+
+
+def cut(batches: Iterator[pa.RecordBatch], rows: int) -> Iterator[pa.RecordBatch]:
+    """The same rows in batches of so many each; the last one may be shorter.
+
+    Args:
+        batches: of one schema, any sizes.
+        rows: rows of each batch, at least 1.
+    """
+    waiting: list[pa.RecordBatch] = []
+    count = 0
+    for batch in batches:
+        waiting.append(batch)
+        count += batch.num_rows
+        if count < rows:
+            continue
+        whole = _joined(waiting)
+        ready = count - count % rows
+        for start in range(0, ready, rows):
+            yield whole.slice(start, rows)
+        waiting, count = [whole.slice(ready)], count - ready
+    if count:
+        yield _joined(waiting)
+
+
+def _joined(batches: list[pa.RecordBatch]) -> pa.RecordBatch:
+    return batches[0] if len(batches) == 1 else pa.concat_batches(batches)
