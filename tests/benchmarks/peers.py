@@ -194,8 +194,8 @@ def compare(line: Line, ours: Side, theirs: Side, runs: int) -> list[str]:
     theirs.ask("prepare", line.job)
     pairs = [(ours.ask("run", line.job), theirs.ask("run", line.job)) for _ in range(runs)]
     scale = line.rows[0] / line.rows[1]
-    mine = [1000 * pair[0]["seconds"] for pair in pairs]
-    other = [1000 * pair[1]["seconds"] * scale for pair in pairs]
+    mine = [1000 * pair[0]["cpu"] for pair in pairs]
+    other = [1000 * pair[1]["cpu"] * scale for pair in pairs]
     ratio = [right / left for left, right in zip(mine, other, strict=True)]
     peaks = [statistics.median(pair[side]["extra_mib"] for pair in pairs) for side in (0, 1)]
     goal = "" if line.goal is None else f"{line.goal:g}"
