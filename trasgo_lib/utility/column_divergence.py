@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from trasgo_lib.data import Domain
 from trasgo_lib.errors import ConfigError, InputContractError, Reason
-from trasgo_lib.utility.coding import code_numbers
+from trasgo_lib.utility.distinct_values import count_distinct
 from trasgo_lib.utility.divergences import Divergence, divergence_of_counts
 from trasgo_lib.utility.frames import Column, ReadColumn, check_comparable, read_column, refuse_infinite
 from trasgo_lib.utility.histogram import Histogram, equal_bins
@@ -76,9 +76,8 @@ def _count_values(ours: ReadColumn, theirs: ReadColumn) -> tuple[NDArray[np.int6
         return whole
     kind = ours.values.type
     if ours.kind == theirs.kind == "number" and kind == theirs.values.type and _is_mostly_distinct(ours.values):
-        both = code_numbers(ReadColumn(ours.name, ours.kind, pa.concat_arrays([ours.values, theirs.values])))
-        sides = both.codes[: ours.rows], both.codes[ours.rows :]
-        return Histogram.count(sides[0], both.size).counts, Histogram.count(sides[1], both.size).counts
+        sides = [column.values.drop_null().to_numpy() for column in (ours, theirs)]
+        return _with_missing(count_distinct(*sides), ours, theirs)
     tallies = [pc.value_counts(column.values) for column in (ours, theirs)]
     values = [tally.field("values") for tally in tallies]
     if kind != theirs.values.type:
@@ -100,8 +99,13 @@ def _count_whole(ours: ReadColumn, theirs: ReadColumn) -> tuple[NDArray[np.int64
     counts = count_whole([side.to_numpy() for side in sides])
     if counts is None:
         return None
-    missing = ours.values.null_count, theirs.values.null_count
-    return np.append(counts[0], missing[0]), np.append(counts[1], missing[1])
+    return _with_missing((counts[0], counts[1]), ours, theirs)
+
+
+def _with_missing(
+    counts: tuple[NDArray[np.int64], NDArray[np.int64]], ours: ReadColumn, theirs: ReadColumn
+) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    return np.append(counts[0], ours.values.null_count), np.append(counts[1], theirs.values.null_count)
 
 
 def _is_mostly_distinct(values: pa.Array) -> bool:

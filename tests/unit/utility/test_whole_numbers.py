@@ -71,7 +71,9 @@ def test_products_are_exact_at_the_largest_scores() -> None:
     ramp = np.arange(ROWS, dtype=np.int64) % SHORT_RANGE
     sums = products_of_pairs([top, ramp])
     assert sums is not None
-    exact = [[sum(x * y for x, y in zip(a.tolist(), b.tolist(), strict=True)) for b in (top, ramp)] for a in (top, ramp)]
+    exact = [
+        [sum(x * y for x, y in zip(a.tolist(), b.tolist(), strict=True)) for b in (top, ramp)] for a in (top, ramp)
+    ]
     assert sums.tolist() == exact
 
 
