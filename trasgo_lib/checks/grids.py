@@ -69,5 +69,15 @@ def _bound(value: Any) -> Bound:
 def _complete_rows(columns: tuple[pa.Array, ...]) -> NDArray[Any]:
     """values[rows without null], complex for two columns."""
     present = reduce(pc.and_, (column.is_valid() for column in columns))
-    parts: list[NDArray[Any]] = [column.filter(present).to_numpy(zero_copy_only=False) for column in columns]
+    parts = [_values(column.filter(present)) for column in columns]
     return parts[0] + 1j * parts[1] if len(parts) == 2 else parts[0]
+
+
+def _values(column: pa.Array) -> NDArray[Any]:
+    """values[rows] of a column without nulls; the usual ``to_numpy`` would import pandas, which takes verify 0.2 s."""
+    if pa.types.is_integer(column.type) or pa.types.is_floating(column.type):
+        return np.from_dlpack(column)
+    if pa.types.is_date32(column.type):
+        return np.from_dlpack(column.view(pa.int32())).astype(np.int64).view("datetime64[D]")
+    values: NDArray[Any] = column.to_numpy(zero_copy_only=False)
+    return values

@@ -99,7 +99,8 @@ class CategoryDomain:
             raise ConfigError.of(
                 Reason.BAD_PARAMETER, "outside", required="reject", came=repr(outside), fix="Labels cannot be clipped."
             )
-        array = _as_text(values)
+        fixed = _fixed_width(values, self.codes)
+        array, listed, places = (_as_text(values), None, None) if fixed is None else fixed
         refuse_rows(
             array.null_count,
             Reason.NULL_VALUE,
@@ -107,7 +108,7 @@ class CategoryDomain:
             came="missing values",
             fix="Declare a missing policy for the column.",
         )
-        found = pc.index_in(array, value_set=pa.array(self.codes, type=pa.string()))
+        found = pc.index_in(array, value_set=pa.array(self.codes, type=pa.string()) if listed is None else listed)
         refuse_rows(
             found.null_count,
             Reason.OUT_OF_DOMAIN,
@@ -115,7 +116,8 @@ class CategoryDomain:
             came="other labels",
             fix="Add the labels to domain.codes, or declare them as missing codes.",
         )
-        return np.asarray(found.to_numpy(zero_copy_only=False), dtype=np.int32)
+        codes = np.asarray(found.to_numpy(zero_copy_only=False), dtype=np.int32)
+        return codes if places is None else places[codes]
 
     def decode(self, codes: Codes) -> pa.StringArray | NDArray[np.int64]:
         """Labels of codes: a pyarrow string array, or int64[rows] under ``output="integer"``.
@@ -147,6 +149,29 @@ def _check_whole(labels: tuple[str, ...]) -> None:
                 repr(label),
                 "Use output: text, which keeps every label as it is written.",
             )
+
+
+def _fixed_width(values: Any, labels: Sequence[str]) -> tuple[pa.Array, pa.Array, NDArray[np.int32]] | None:
+    """Numpy texts of fixed width as the bytes they are, the labels that can be among them likewise, and their codes.
+
+    Making texts of them first takes 20 times as long. Equal bytes are equal texts, since numpy pads with zeros; so a
+    label that is wider than the array, or ends in a zero, cannot be among them. None for everything but such an array.
+    """
+    import pyarrow as pa
+
+    if not isinstance(values, np.ndarray) or values.ndim != 1 or values.dtype.kind != "U" or not values.dtype.isnative:
+        return None
+    width = values.dtype.itemsize // 4
+    fitting = [code for code, label in enumerate(labels) if len(label) <= width and label[-1] != "\0"]
+    if not values.size or not fitting:
+        return None
+
+    def as_bytes(texts: NDArray[np.str_]) -> pa.Array:
+        held = pa.py_buffer(np.ascontiguousarray(texts))
+        return pa.Array.from_buffers(pa.binary(4 * width), len(texts), [None, held])
+
+    listed = np.array([labels[code] for code in fitting], dtype=values.dtype)
+    return as_bytes(values), as_bytes(listed), np.array(fitting, dtype=np.int32)
 
 
 def _as_text(values: Any) -> pa.Array:

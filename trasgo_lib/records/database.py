@@ -6,13 +6,11 @@ process.
 
 from __future__ import annotations
 
-import sqlite3
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 from typing import Protocol, Self
 
-import psycopg
 import sqlalchemy as sa
 from sqlalchemy.exc import SQLAlchemyError
 
@@ -20,7 +18,6 @@ from trasgo_lib.config import LedgerAddress, PostgresDatabase, SqliteFile, ledge
 from trasgo_lib.errors import StoreError
 from trasgo_lib.records import migrate, relocation
 from trasgo_lib.records.locking import lock_name
-from trasgo_lib.records.postgresql import PostgresBackend
 from trasgo_lib.records.sqlite import SqliteBackend
 
 BUSY_SECONDS = 60.0
@@ -35,6 +32,10 @@ class Backend(Protocol):
     @property
     def address(self) -> LedgerAddress:
         """Where it is."""
+
+    @property
+    def driver_error(self) -> type[Exception]:
+        """What its driver raises where SQLAlchemy does not stand between."""
 
     def engines(self) -> tuple[sa.Engine, sa.Engine]:
         """One engine that reads and one that writes."""
@@ -98,6 +99,9 @@ class Database:
         """A database as it is, whatever its revision; nothing is connected yet."""
         address = ledger_address(place) if isinstance(place, str | Path) else place
         if isinstance(address, PostgresDatabase):
+            # late: the driver takes 0.1 s to import, which offices with a file need not wait for
+            from trasgo_lib.records.postgresql import PostgresBackend
+
             return cls(PostgresBackend(address, busy_seconds, password))
         return cls(SqliteBackend(address, busy_seconds))
 
@@ -169,5 +173,5 @@ class Database:
         """Turn what the driver raises into ours, without its text: that can hold statement parameters."""
         try:
             yield
-        except (SQLAlchemyError, sqlite3.Error, psycopg.Error) as error:
+        except (SQLAlchemyError, self._backend.driver_error) as error:
             raise self._backend.failure(error, writing=writing) from None

@@ -75,6 +75,11 @@ class PostgresBackend:
     busy_seconds: float
     password: Callable[[], str | None] | None = field(default=None, repr=False)
 
+    @property
+    def driver_error(self) -> type[Exception]:
+        """What the driver raises where SQLAlchemy does not stand between."""
+        return psycopg.Error
+
     def engines(self) -> tuple[sa.Engine, sa.Engine]:
         """One engine that reads and one that writes."""
         # The engine's own URL is empty: what it shows about itself can hold neither host nor role nor password.

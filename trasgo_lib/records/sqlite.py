@@ -42,6 +42,11 @@ class SqliteBackend:
     address: SqliteFile
     busy_seconds: float
 
+    @property
+    def driver_error(self) -> type[Exception]:
+        """What the driver raises where SQLAlchemy does not stand between."""
+        return sqlite3.Error
+
     def engines(self) -> tuple[sa.Engine, sa.Engine]:
         """One engine that reads and one that writes."""
         reader = _engine(self.address.path, self.busy_seconds)

@@ -13,12 +13,10 @@ from numpy.typing import NDArray
 
 from trasgo_lib.errors import InputContractError, Reason
 from trasgo_lib.utility.frames import ReadColumn, refuse_infinite, wrong_type
+from trasgo_lib.utility.whole_numbers import look_up, whole_scores
 
 _MANTISSA_BITS = 53
 """Scores keep as many bits as a float64 does, so a column of whole numbers up to 2**53 is scored without rounding."""
-
-_DIRECT_CODES = 2**16
-"""Whole numbers in a range this short are their own codes, which saves a sort."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,8 +42,14 @@ def code_numbers(column: ReadColumn) -> CodedColumn:
     Raises:
         InputContractError: infinite numbers, with their count.
     """
-    present = column.values.is_valid().to_numpy(zero_copy_only=False)
+    present = _present(column.values)
     values = _filled(column)
+    scores = whole_scores(values) if values.size and column.kind != "empty" else None
+    if scores is not None:
+        size = int(scores.max()) + 1
+        if column.values.null_count == 0:
+            return CodedColumn(scores, size, scores, present)
+        return CodedColumn(np.where(present, scores, size), size, np.where(present, scores, 0), present)
     known = values[present]
     if known.size == 0:
         nothing = np.zeros(values.size, dtype=np.int64)
@@ -53,13 +57,15 @@ def code_numbers(column: ReadColumn) -> CodedColumn:
     if values.dtype.kind == "f":
         refuse_infinite(known, column.name)
     scores = _scores(values, known)
-    whole = values.dtype.kind in "iu" or bool(np.all(known == np.rint(known)))
-    if whole and int(scores[present].max()) < _DIRECT_CODES:
-        size, codes = int(scores[present].max()) + 1, scores
-    else:
-        distinct, codes = np.unique(values, return_inverse=True)
-        size, codes = distinct.size, codes.astype(np.int64, copy=False)
+    distinct, codes = np.unique(values, return_inverse=True)
+    size, codes = distinct.size, codes.astype(np.int64, copy=False)
     return CodedColumn(np.where(present, codes, size), size, np.where(present, scores, 0), present)
+
+
+def _present(values: pa.Array) -> NDArray[np.bool_]:
+    if values.null_count == 0:
+        return np.ones(len(values), dtype=np.bool_)
+    return np.asarray(values.is_valid().to_numpy(zero_copy_only=False), dtype=np.bool_)
 
 
 def _filled(column: ReadColumn) -> NDArray[Any]:
@@ -102,9 +108,9 @@ def code_labels(
         InputContractError: a value that the order does not list, with the count.
     """
     kind = original.values.type if original.kind != "empty" else released.values.type
-    sides = [column.values.cast(kind) for column in (original, released)]
+    sides = [column.values.cast(kind).dictionary_encode() for column in (original, released)]
     if order is None:
-        listed = pa.concat_arrays(sides).unique().drop_null()
+        listed = pa.concat_arrays([side.dictionary for side in sides]).unique()
         listed = listed.take(pc.sort_indices(listed))
     else:
         try:
@@ -114,9 +120,14 @@ def code_labels(
     return _code_labels(sides[0], listed, original.name), _code_labels(sides[1], listed, released.name)
 
 
-def _code_labels(values: pa.Array, listed: pa.Array, name: str) -> CodedColumn:
-    found = pc.index_in(values, value_set=listed)
-    unknown = found.null_count - values.null_count
+def _code_labels(values: pa.DictionaryArray, listed: pa.Array, name: str) -> CodedColumn:
+    present = _present(values)
+    # table: int64[own labels + 1], places in the list; the last one is that of missing values
+    places = pc.index_in(values.dictionary, value_set=listed).fill_null(-1).to_numpy(zero_copy_only=False)
+    table = np.append(places.astype(np.int64), len(listed))
+    index = values.indices.fill_null(len(places)) if values.null_count else values.indices
+    codes = look_up(table, index.to_numpy(zero_copy_only=False))
+    unknown = int(np.count_nonzero(codes < 0)) if table.min() < 0 else 0
     if unknown:
         raise InputContractError.of(
             Reason.OUT_OF_DOMAIN,
@@ -126,6 +137,5 @@ def _code_labels(values: pa.Array, listed: pa.Array, name: str) -> CodedColumn:
             fix="List every label in category_order.",
             rows=unknown,
         )
-    present = values.is_valid().to_numpy(zero_copy_only=False)
-    codes = found.fill_null(len(listed)).to_numpy(zero_copy_only=False).astype(np.int64)
-    return CodedColumn(codes, len(listed), np.where(present, codes, 0), present)
+    scores = codes if values.null_count == 0 else np.where(present, codes, 0)
+    return CodedColumn(codes, len(listed), scores, present)

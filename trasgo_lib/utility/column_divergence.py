@@ -9,10 +9,11 @@ from numpy.typing import NDArray
 
 from trasgo_lib.data import Domain
 from trasgo_lib.errors import ConfigError, InputContractError, Reason
-from trasgo_lib.utility.coding import code_numbers
+from trasgo_lib.utility.distinct_values import count_distinct
 from trasgo_lib.utility.divergences import Divergence, divergence_of_counts
 from trasgo_lib.utility.frames import Column, ReadColumn, check_comparable, read_column, refuse_infinite
 from trasgo_lib.utility.histogram import Histogram, equal_bins
+from trasgo_lib.utility.whole_numbers import count_whole
 
 DEFAULT_BINS = 10
 """Bins of a number's divergences where none are declared: two samples of a hundred rows of one law stay below 0.3."""
@@ -70,11 +71,13 @@ def _count_values(ours: ReadColumn, theirs: ReadColumn) -> tuple[NDArray[np.int6
     for column in (ours, theirs):
         if pa.types.is_floating(column.values.type):
             refuse_infinite(column.values.drop_null().to_numpy(), column.name)
+    whole = _count_whole(ours, theirs)
+    if whole is not None:
+        return whole
     kind = ours.values.type
     if ours.kind == theirs.kind == "number" and kind == theirs.values.type and _is_mostly_distinct(ours.values):
-        both = code_numbers(ReadColumn(ours.name, ours.kind, pa.concat_arrays([ours.values, theirs.values])))
-        sides = both.codes[: ours.rows], both.codes[ours.rows :]
-        return Histogram.count(sides[0], both.size).counts, Histogram.count(sides[1], both.size).counts
+        sides = [column.values.drop_null().to_numpy() for column in (ours, theirs)]
+        return _with_missing(count_distinct(*sides), ours, theirs)
     tallies = [pc.value_counts(column.values) for column in (ours, theirs)]
     values = [tally.field("values") for tally in tallies]
     if kind != theirs.values.type:
@@ -86,6 +89,23 @@ def _count_values(ours: ReadColumn, theirs: ReadColumn) -> tuple[NDArray[np.int6
     np.add.at(counts[0], place[:start], tallies[0].field("counts").to_numpy())
     np.add.at(counts[1], place[start:], tallies[1].field("counts").to_numpy())
     return counts[0], counts[1]
+
+
+def _count_whole(ours: ReadColumn, theirs: ReadColumn) -> tuple[NDArray[np.int64], NDArray[np.int64]] | None:
+    """Counts of whole numbers in a short range, missing last; None where the columns are something else."""
+    sides = [column.values.drop_null() if column.values.null_count else column.values for column in (ours, theirs)]
+    if not ours.kind == theirs.kind == "number" or not all(map(len, sides)):
+        return None
+    counts = count_whole([side.to_numpy() for side in sides])
+    if counts is None:
+        return None
+    return _with_missing((counts[0], counts[1]), ours, theirs)
+
+
+def _with_missing(
+    counts: tuple[NDArray[np.int64], NDArray[np.int64]], ours: ReadColumn, theirs: ReadColumn
+) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    return np.append(counts[0], ours.values.null_count), np.append(counts[1], theirs.values.null_count)
 
 
 def _is_mostly_distinct(values: pa.Array) -> bool:

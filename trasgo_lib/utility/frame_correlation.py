@@ -24,6 +24,7 @@ from trasgo_lib.utility.frames import (
 from trasgo_lib.utility.loss_rule import Coefficient, CorrelationLoss, PairLoss, correlation_loss_of
 from trasgo_lib.utility.moments import PairMoments, Scores
 from trasgo_lib.utility.pair_table import PairTable
+from trasgo_lib.utility.whole_numbers import SHORT_RANGE, products_of_pairs
 
 
 def correlation_loss(
@@ -115,6 +116,19 @@ class _FrameStatistics:
         self._method = method
         self._labels = set(labels)
         self._scores = {name: Scores.of(column.scores, column.present) for name, column in columns.items()}
+        self._products = self._known_products() if method.of_moments is not None else {}
+
+    def _known_products(self) -> dict[tuple[str, str], int]:
+        """Sums of products of all pairs of complete columns of small scores, taken in one pass."""
+        names = [
+            name
+            for name, scores in self._scores.items()
+            if scores.present is None and scores.values.size and int(scores.values.max()) < SHORT_RANGE
+        ]
+        sums = products_of_pairs([self._scores[name].values for name in names])
+        if sums is None:
+            return {}
+        return {(left, right): int(sums[i, j]) for i, left in enumerate(names) for j, right in enumerate(names)}
 
     @property
     def constant(self) -> list[str]:
@@ -124,7 +138,7 @@ class _FrameStatistics:
     def coefficient(self, left: str, right: str) -> Coefficient:
         """The correlation of two columns."""
         if self._method.of_moments is not None:
-            moments = PairMoments.of(self._scores[left], self._scores[right])
+            moments = PairMoments.of(self._scores[left], self._scores[right], self._products.get((left, right)))
             return Coefficient(self._method.of_moments(moments), moments.rows)
         table = self._table(left, right)
         return Coefficient(self._method.of_table(table), table.rows)
@@ -143,5 +157,5 @@ class _FrameStatistics:
 
 
 def _is_constant(column: CodedColumn) -> bool:
-    known = column.codes[column.present]
+    known = column.codes if bool(column.present.all()) else column.codes[column.present]
     return known.size == 0 or bool(known.min() == known.max())

@@ -86,7 +86,7 @@ def read_column(values: Column, name: str) -> ReadColumn:
         InputContractError: values of several types, or of a type that is neither number, text, Boolean nor time.
     """
     try:
-        array = values if isinstance(values, (pa.Array, pa.ChunkedArray)) else pa.array(values, from_pandas=True)
+        array = values if isinstance(values, (pa.Array, pa.ChunkedArray)) else _as_arrow(values)
     except (pa.ArrowException, TypeError, ValueError, OverflowError):
         # Arrow quotes the offending value, so its message must not travel
         raise wrong_type(name, "values of several types, or numbers of more than 64 bits") from None
@@ -104,11 +104,28 @@ def read_column(values: Column, name: str) -> ReadColumn:
         array = array.cast(pa.large_string())
     elif pa.types.is_decimal(array.type) or pa.types.is_float16(array.type) or pa.types.is_float32(array.type):
         array = array.cast(pa.float64(), safe=False)
-    if pa.types.is_floating(array.type):
+    if pa.types.is_floating(array.type) and not _is_plain(array):
         array = pc.if_else(pc.is_nan(array), pa.scalar(None, pa.float64()), pc.add(array, 0.0))  # -0.0 becomes 0.0
     if kind != "empty" and array.null_count == len(array):
         kind = "empty"
     return ReadColumn(name, kind, array)
+
+
+def _as_arrow(values: Column) -> pa.Array | pa.ChunkedArray:
+    """NaN is missing; floats without one are taken as they are, which spares a copy and a mask."""
+    if getattr(values, "dtype", None) == np.float64:
+        plain = np.asarray(values)
+        if plain.ndim == 1 and plain.size and not np.isnan(plain.min()):
+            return pa.array(plain)
+    return pa.array(values, from_pandas=True)
+
+
+def _is_plain(array: pa.Array) -> bool:
+    """Whether there is neither a null nor a NaN nor anything that may be -0.0: two looks instead of two copies."""
+    if array.null_count or len(array) == 0:
+        return False
+    values = array.to_numpy()
+    return not np.isnan(values.min()) and not bool(np.signbit(values).any())
 
 
 def _kind(kind: pa.DataType) -> ValueKind | None:

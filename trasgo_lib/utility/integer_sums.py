@@ -24,6 +24,8 @@ def exact_sum(values: NDArray[np.int64]) -> int:
     Args:
         values: int64[any], any magnitude.
     """
+    if values.size == 0 or _bit_length(values) + values.size.bit_length() <= _SAFE_BITS:
+        return int(values.sum())
     high = values >> _HALF_BITS
     low = values & ((1 << _HALF_BITS) - 1)
     return (int(high.sum()) << _HALF_BITS) + int(low.sum())

@@ -61,8 +61,14 @@ class PairMoments:
     products: int = field(default=0, repr=False)
 
     @classmethod
-    def of(cls, left: Scores, right: Scores) -> Self:
-        """The moments of one batch of two columns, row by row."""
+    def of(cls, left: Scores, right: Scores, products: int | None = None) -> Self:
+        """The moments of one batch of two columns, row by row.
+
+        Args:
+            left: scores of one column.
+            right: scores of the other.
+            products: their sum of products where it is known already; used when both are complete.
+        """
         if left.present is None and right.present is None:
             return cls(
                 left.values.size,
@@ -70,7 +76,7 @@ class PairMoments:
                 right.total,
                 left.squares,
                 right.squares,
-                product_sum(left.values, right.values),
+                product_sum(left.values, right.values) if products is None else products,
             )
         here = _both(left.present, right.present)
         ours, theirs = left.values[here], right.values[here]

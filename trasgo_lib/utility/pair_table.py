@@ -20,6 +20,9 @@ _CELLS_PER_ROW = 4
 _FEW_CELLS = 2**16
 """Below this a dense table is cheap whatever the rows."""
 
+_CHUNK_ROWS = 2**16
+"""Rows counted at a time where the table is small: as many as it may have cells."""
+
 
 @dataclass(frozen=True, slots=True, eq=False)
 class PairTable:
@@ -50,6 +53,8 @@ class PairTable:
         """
         cells = sizes[0] * sizes[1]
         dense = cells <= min(DENSE_CELLS, _CELLS_PER_ROW * (left.size if rows is None else rows) + _FEW_CELLS)
+        if dense and cells <= _FEW_CELLS:
+            return cls(sizes, None, _count_few(left, right, sizes))
         keys = left.astype(np.int64) * sizes[1] + right
         missing = (left == sizes[0]) | (right == sizes[1])
         if bool(missing.any()):
@@ -123,6 +128,20 @@ class PairTable:
             product_sum(counts, right, right),
             product_sum(counts, left, right),
         )
+
+
+def _count_few(left: NDArray[np.integer], right: NDArray[np.integer], sizes: tuple[int, int]) -> NDArray[np.int64]:
+    """Dense counts of a small table, a chunk of rows at a time, so that the keys stay in the cache."""
+    counts = np.zeros(sizes[0] * sizes[1], dtype=np.int64)
+    room = np.empty(min(_CHUNK_ROWS, left.size), dtype=np.int64)
+    for start in range(0, left.size, _CHUNK_ROWS):
+        ours, theirs = left[start : start + _CHUNK_ROWS], right[start : start + _CHUNK_ROWS]
+        keys = np.multiply(ours, sizes[1], out=room[: ours.size], dtype=np.int64)
+        keys += theirs
+        if ours.max() == sizes[0] or theirs.max() == sizes[1]:
+            keys = keys[(ours != sizes[0]) & (theirs != sizes[1])]
+        counts += np.bincount(keys, minlength=counts.size)
+    return counts
 
 
 def _group(keys: NDArray[np.int64], counts: NDArray[np.int64] | None) -> tuple[NDArray[np.int64], NDArray[np.int64]]:

@@ -32,6 +32,21 @@ def test_every_kind_of_text_array_encodes_alike(values: object) -> None:
     assert REGIONS.decode(codes).to_pylist() == ["west", "northeast", "west"]
 
 
+def test_fixed_width_texts_match_whole_labels_only() -> None:
+    domain = CategoryDomain(["much wider than the array", "a", "ab\0", "ab", "é"])
+    texts = np.array(["ab", "é", "a"])
+    assert domain.encode(texts).tolist() == [3, 4, 1]
+    assert domain.encode(texts[::-2]).tolist() == [1, 3]
+    assert domain.encode(texts.astype(">U2")).tolist() == [3, 4, 1]
+    assert domain.encode(np.array([], dtype="U2")).tolist() == []
+    for wrong in ("", "ab ", "A"):
+        with pytest.raises(InputContractError) as caught:
+            domain.encode(np.array(["ab", wrong]))
+        assert caught.value.faults[0].rows == 1
+    with pytest.raises(InputContractError):
+        CategoryDomain(["abc", "abd"]).encode(np.array(["ab"]))
+
+
 def test_whole_numbers_match_their_text_and_can_be_released_as_integers() -> None:
     domain = CategoryDomain(["1", "2", "97"], ordered=True, output="integer")
     codes = domain.encode(np.array([97, 1, 2]))

@@ -1,0 +1,70 @@
+"""What a command loads before it works. Counted in modules: a test on a clock would fail on a busy machine."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+DEMO = ROOT / "configs" / "demo" / "cps1988.yaml"
+PUBLISHED = ROOT / "tests" / "golden" / "release"
+
+HEAVY = {
+    *("pandas", "scipy", "matplotlib", "prefect", "great_expectations", "sqlalchemy", "alembic", "psycopg"),
+    *("h3", "pyproj", "opendp", "dp_accounting", "sklearn", "openpyxl"),
+}
+"""Packages that cost a tenth of a second or more, or that a command without points, flows or a ledger does not need."""
+
+MOST_MODULES = {"--help": 420, "plan": 780, "verify": 830}
+"""As of this writing 340, 670 and 710 with the standard library: about 0.1, 0.3 and 0.35 s on a core that is free."""
+
+_LOADED = """
+import json, sys
+from flows.cli import main
+try:
+    main()
+except SystemExit as end:
+    assert not end.code, end.code
+sys.stderr.write("LOADED " + json.dumps(sorted(sys.modules)))
+"""
+
+
+def _loaded_by(*arguments: str) -> list[str]:
+    done = subprocess.run(
+        [sys.executable, "-c", _LOADED, *arguments], capture_output=True, text=True, cwd=ROOT, check=True
+    )
+    names: list[str] = json.loads(done.stderr.split("LOADED ", 1)[1])
+    return names
+
+
+@pytest.mark.parametrize(
+    ("arguments", "needed"),
+    [
+        (("--help",), set()),
+        (("plan", str(DEMO)), set()),
+        (("verify", str(PUBLISHED)), {"pyproj"}),  # it holds a point
+    ],
+    ids=["help", "plan", "verify"],
+)
+def test_a_command_that_only_looks_starts_at_once(arguments: tuple[str, ...], needed: set[str]) -> None:
+    names = _loaded_by(*arguments)
+    assert HEAVY & {name.split(".")[0] for name in names} == needed
+    assert len(names) <= MOST_MODULES[arguments[0]]
+
+
+def test_numbers_and_tables_are_loaded_by_those_who_need_them_only() -> None:
+    assert not {"numpy", "pyarrow", "pydantic"} & {name.split(".")[0] for name in _loaded_by("--help")}
+
+
+def test_what_is_looked_for_can_be_found() -> None:
+    done = subprocess.run(
+        [sys.executable, "-c", "import sys, scipy.special, pandas; print(*sys.modules)"],
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert {"pandas", "scipy"} == HEAVY & {name.split(".")[0] for name in done.stdout.split()}
