@@ -9,7 +9,6 @@ from __future__ import annotations
 import hashlib
 import io
 import mmap
-import os
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -23,6 +22,7 @@ from obstore.store import LocalStore, MemoryStore, S3Store
 from trasgo_lib.errors import ConflictError, Reason, StoreError
 from trasgo_lib.storage import folders
 from trasgo_lib.storage.access import S3Access, access_from_environment
+from trasgo_lib.storage.bodies import body_of, digest_of
 from trasgo_lib.storage.faults import TakenAndGoneError, is_absent, read_trouble
 from trasgo_lib.storage.location import check_key, place_of
 from trasgo_lib.storage.ranges import RangeReader
@@ -80,10 +80,10 @@ class ObjectStore:
             ConfigError: the key is not a plain relative path.
         """
         path = check_key(key)
-        body = _bytes_of(data, mapped=not isinstance(self.backend, MemoryStore)) if isinstance(data, Path) else data
+        body = body_of(data, mapped=not isinstance(self.backend, MemoryStore)) if isinstance(data, Path) else data
         self._require_room(key, len(body))
         self.require_create_once()
-        wanted = _digest(body)
+        wanted = digest_of(body)
         created = self._retried(key, lambda: self._create(path, body), len(body))
         found = self._retried(key, lambda: self._hash(path))
         if found == wanted:
@@ -360,33 +360,6 @@ def _open_folder(root: Path, private: bool, create: bool) -> LocalStore:
     except (BaseError, OSError, ValueError) as error:
         trouble = read_trouble(error, root, None)
     raise trouble.error(str(root), 1)
-
-
-def _bytes_of(file: Path, *, mapped: bool) -> bytes | mmap.mmap:
-    """The bytes of a file, mapped into memory where they are only passed through: a table is then not held twice.
-
-    The mapping is not closed here, because the client can hold on to it; it goes with its last reference.
-    """
-    try:
-        with file.open("rb") as opened:
-            if mapped and os.fstat(opened.fileno()).st_size:
-                return mmap.mmap(opened.fileno(), 0, access=mmap.ACCESS_READ)
-            return opened.read()
-    except OSError as error:
-        raise StoreError.of(
-            Reason.MISSING_FILE,
-            file.name,
-            required="a readable local file to store",
-            came=error.strerror or "an error",
-            fix="Run again; the work folder may have been removed.",
-        ) from None
-
-
-def _digest(body: bytes | mmap.mmap) -> str:
-    digest = hashlib.sha256()
-    for piece in folders.pieces(body):
-        digest.update(piece)
-    return digest.hexdigest()
 
 
 def _changed(key: str) -> StoreError:
