@@ -12,7 +12,6 @@ from rich.table import Table
 from flows.cli.console import actor, err, guarded, home, out, progress, say_json
 from trasgo_lib.budget import Cost
 from trasgo_lib.errors import TargetsNotMetError, WaitingError
-from trasgo_lib.records import State
 
 if TYPE_CHECKING:
     from flows.outcome import Outcome
@@ -51,6 +50,7 @@ def _run(config: Path, as_json: bool, quiet: bool, *, may_start: bool) -> None:
 
 def _run_session(ref: RunRef, as_json: bool, quiet: bool, *, may_start: bool) -> None:
     from flows.version import run_version
+    from trasgo_lib.records import State
 
     session, outcome = run_version(ref, may_start=may_start, around=progress(quiet or as_json))
     if as_json:
@@ -74,6 +74,8 @@ def _reference(config: Path) -> tuple[RunRef, ReleasePlan]:
 
 
 def _print(session: Session, outcome: Outcome) -> None:
+    from trasgo_lib.records import State
+
     plan = session.plan
     public, restricted = _place(outcome.public or ""), _place(outcome.restricted)
     if outcome.waiting is not None:

@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 from office import Office, source_text
 
-import flows.cli.run
+import flows.version
 import tasks.draw
 import tasks.ingest
 import tasks.publish
@@ -59,7 +59,7 @@ def test_under_json_every_end_is_one_object(
     def fail(*arguments: object, **names: object) -> None:
         raise error
 
-    monkeypatch.setattr(flows.cli.run, "_execute", fail)
+    monkeypatch.setattr(flows.version, "_execute", fail)
     answer = office.run("--json")
     assert answer.exit_code == answer.json["exit_code"] == exit_code
     assert answer.json["error"] == name and answer.json["faults"]
@@ -70,7 +70,7 @@ def test_under_json_every_end_is_one_object(
 def test_sigterm_ends_a_run_as_an_interruption(office: Office, monkeypatch: pytest.MonkeyPatch) -> None:
     office.open()
     before = signal.getsignal(signal.SIGTERM)
-    monkeypatch.setattr(flows.cli.run, "_execute", lambda *arguments: signal.raise_signal(signal.SIGTERM))
+    monkeypatch.setattr(flows.version, "_execute", lambda *arguments: signal.raise_signal(signal.SIGTERM))
     answer = office.run("--json")
     assert answer.exit_code == answer.json["exit_code"] == 11
     assert signal.getsignal(signal.SIGTERM) is before
