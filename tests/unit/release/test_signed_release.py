@@ -137,6 +137,7 @@ def test_the_statement_names_every_other_file_and_the_anchors(published: Path) -
 
 def test_a_correction_says_what_it_supersedes_and_why(kit: Any, tmp_path: Path) -> None:
     corrects = 'supersedes: {version: "0", reason: error, note: 37 rows were corrected upstream}, licence: CC0-1.0}'
+    (tmp_path / "made").mkdir()
     folder = sign(kit.make(tmp_path / "made", LIGHT.replace("licence: CC0-1.0}", corrects)), tmp_path)
     assert checked(folder) == set()
     assert json.loads((folder / MANIFEST).read_text())["supersedes"] == "0"
