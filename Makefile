@@ -3,6 +3,7 @@ PYTHON := $(shell command -v python3.11 || command -v python3)
 BIN := .venv/bin
 DEMO := configs/demo/cps1988.yaml
 PEER_OPTION = $(if $(PEER),--peer $(PEER))
+OTHERS_OPTION = $(if $(OTHERS),--others $(OTHERS))
 ADULT_OPTION = $(if $(ADULT),--adult $(ADULT))
 export TRASGO_HOME := $(CURDIR)/.trasgo
 
@@ -34,12 +35,13 @@ test: install lint ## the standard tier: lint, types, structure, tests, coverage
 test-long: install ## everything that takes minutes
 	$(BIN)/python -m pytest -m long $(PYTEST_ARGS)
 
-bench: install ## the quick benchmarks, into tests/benchmarks/RESULTS.md; PEER=python-with-trasgodp, ADULT=csv
+bench: install ## the quick benchmarks, into tests/benchmarks/RESULTS.md; PEER=python-with-trasgodp, OTHERS=python-with-diffprivlib-and-opendp, ADULT=csv
 	$(BIN)/python tests/benchmarks/mechanisms.py
 	$(BIN)/python tests/benchmarks/gaussian.py
 	$(BIN)/python tests/benchmarks/correlation_kept.py $(PEER_OPTION)
 	$(BIN)/python tests/benchmarks/groups.py $(ADULT_OPTION)
 	$(BIN)/python tests/benchmarks/spend.py $(ADULT_OPTION)
+	$(BIN)/python tests/benchmarks/peers.py --short $(PEER_OPTION) $(OTHERS_OPTION)
 
 lint: install ## ruff, mypy, import-linter
 	$(BIN)/ruff check .

@@ -32,7 +32,7 @@ from trasgo_lib.noise import Keystream
 
 WORKER = Path(__file__).with_name("peers_worker.py")
 ROOT = Path(__file__).resolve().parents[2]
-ROWS, POINTS, LOOP_ROWS = 1_000_000, 100_000, 20_000
+ROWS, POINTS, LOOP_ROWS = 1_000_000, 100_000, 5_000
 SETTINGS: dict[str, Any] = {
     "epsilon": "1",
     "lower": "0",
