@@ -6,6 +6,7 @@ import json
 import shutil
 import sqlite3
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +19,7 @@ from office import Answer, Office
 import tasks.audit
 from tasks.session import Session
 from trasgo_lib.errors import ConflictError, Reason
+from trasgo_lib.records import Entry
 from trasgo_lib.release import read_envelope
 
 
@@ -251,7 +253,12 @@ def test_points_dates_and_missing_values_are_redrawn_in_source_order(tmp_path: P
 def test_a_statement_anchored_elsewhere_is_named(copy: Office, monkeypatch: pytest.MonkeyPatch) -> None:
     """A ledger that was replaced by a longer or another one no longer ends where the release says it did."""
     entries = tasks.audit.own_entries
-    monkeypatch.setattr(tasks.audit, "own_entries", lambda session: entries(session)[:-1])
+
+    def elsewhere(session: Session) -> list[Entry]:
+        *before, last = entries(session)
+        return [*before, replace(last, hash="0" * 64)]
+
+    monkeypatch.setattr(tasks.audit, "own_entries", elsewhere)
     answer = audit(copy, "--json")
     assert answer.exit_code == 8 and ("ledger anchor", "manifest.dsse.json") in failed(answer)
 
