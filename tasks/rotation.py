@@ -58,17 +58,43 @@ def rotate(records: Records, old: WrappingKey, new: WrappingKey, actor: str, rea
         count = _read_back(records, new)
         return Rotation(len(accounts), count, done_before=True)
 
+    def anew(wrapped: bytes, context: bytes) -> bytes:
+        # what was stored while an interrupted call waited can be under either key
+        try:
+            secret = old.unwrap(wrapped, context)
+        except ConflictError:
+            secret = new.unwrap(wrapped, context)
+        return new.wrap(secret, context, os.urandom)
+
     def root(record: VersionRecord) -> bytes:
-        context = root_context(record.dataset, record.version)
-        return new.wrap(old.unwrap(record.wrapped_root, context), context, os.urandom)
+        return anew(record.wrapped_root, root_context(record.dataset, record.version))
 
     def digest_key(account: Account) -> bytes:
-        context = digest_key_context(account.terms.name)
-        return new.wrap(old.unwrap(account.wrapped_digest_key, context), context, os.urandom)
+        return anew(account.wrapped_digest_key, digest_key_context(account.terms.name))
 
     wrapped = records.rewrap(root, digest_key, actor, reason, now())
     _read_back(records, new)
     return Rotation(*wrapped, done_before=False)
+
+
+def require_key_of(records: Records, key: WrappingKey) -> None:
+    """Stop before a secret is stored under another key than those that are there: a ledger has one.
+
+    Args:
+        records: the ledger.
+        key: the wrapping key; secret.
+
+    Raises:
+        ConflictError: an account's digest key does not open.
+    """
+    if not all(_opens(key, account) for account in records.accounts()):
+        raise ConflictError.of(
+            Reason.KEY_UNUSABLE,
+            "wrapping key",
+            required="the key under which this ledger's other accounts are stored",
+            came="another one",
+            fix="Use that key, or name another ledger. After an interrupted rotation: trasgo key rotate, once more.",
+        )
 
 
 def _opens(key: WrappingKey, account: Account) -> bool:

@@ -85,13 +85,15 @@ class Session:
         """The version's record; made, with a fresh wrapped root, when there is none.
 
         Raises:
-            ConflictError: the public root holds this version, but the ledger does not know it.
+            ConflictError: the public root holds this version, but the ledger does not know it; or the wrapping key is
+                not the one of this ledger, under which nothing could be drawn.
         """
         record = self.version()
         if record is not None:
             return record
         plan = self.plan
         self._require_unpublished()
+        self.digest_key()  # a root under another key than the ledger's would spoil the version's name for good
         root = new_secret(os.urandom)
         return self.records.create_version(
             plan.dataset,

@@ -1,7 +1,11 @@
-"""Taking a version's data back: the record first, then the notice, then the files; again finishes what was begun."""
+"""Taking a version's data back: the record first, then the notice, then the files; again finishes what was begun.
+
+Only files of the manifest that the record knows are touched: another release at that place is left alone.
+"""
 
 from __future__ import annotations
 
+import hashlib
 import json
 from typing import Any
 
@@ -25,7 +29,7 @@ def withdraw(review: Review, actor: str, reason: str) -> tuple[str, ...]:
         The paths that were taken away by this call.
 
     Raises:
-        ConflictError: it was never published.
+        ConflictError: it was never published, or what stands at the public root is not what was.
         StoreError: the public root is out of reach, or does not allow to delete.
     """
     record, plan = review.record, review.plan
@@ -38,11 +42,20 @@ def withdraw(review: Review, actor: str, reason: str) -> tuple[str, ...]:
             fix="Nothing of it is public. To end an unfinished version: trasgo key destroy, with --force-unfinished.",
         )
     public = open_root(plan.public_root, plan.config.publish.public_s3, create=False)
+    prefix = release_prefix(plan.dataset, plan.version)
+    manifest = public.get(f"{prefix}/{MANIFEST}")
+    if hashlib.sha256(manifest).hexdigest() != record.manifest_digest:
+        raise ConflictError.of(
+            Reason.DIGEST_MISMATCH,
+            public.uri(f"{prefix}/{MANIFEST}"),
+            required="the manifest that the record says was published",
+            came="another one",
+            fix="Nothing was removed or recorded. Correct publish.store or publish.public, or restore the manifest.",
+        )
     review.records.transition(plan.dataset, plan.version, State.WITHDRAWN, actor, reason, {}, now())
     life = review.records.events(plan.dataset, plan.version)
     event = next(event for event in life if event.kind == "state" and event.state is State.WITHDRAWN)
-    prefix = release_prefix(plan.dataset, plan.version)
-    listed = _data_files(json.loads(public.get(f"{prefix}/{MANIFEST}")))
+    listed = _data_files(json.loads(manifest))
     notice = withdrawal_bytes(plan.dataset, plan.version, record.manifest_digest, event.at, event.reason, listed)
     public.put_once(f"{prefix}/{WITHDRAWN}", notice)
     return tuple(path for path in listed if public.remove(f"{prefix}/{path}"))

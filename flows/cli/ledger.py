@@ -43,6 +43,7 @@ def open_account(
     """Open the account a release file names: caps, population and unit are fixed for good."""
     with guarded():
         from tasks.places import wrapping_key
+        from tasks.rotation import require_key_of
         from tasks.session import now
         from trasgo_lib.budget import Cost
         from trasgo_lib.keys import digest_key_context, new_secret
@@ -63,6 +64,7 @@ def open_account(
             out.print(f"Account {plan.account}: open, {existing.left} left", markup=False)
             return
         key = wrapping_key(plan, home())
+        require_key_of(records, key)
         wrapped = key.wrap(new_secret(os.urandom), digest_key_context(plan.account), os.urandom)
         account = records.open_account(terms, wrapped, actor(), now())
         out.print(f"Account {plan.account}: opened, cap {account.terms.cap}", markup=False)

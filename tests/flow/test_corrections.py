@@ -117,6 +117,20 @@ def test_withdrawn_data_are_gone_and_all_else_stays(office: Office) -> None:
     assert office.trasgo("ledger", "check", config).exit_code == 0
 
 
+def test_another_release_at_that_place_is_not_withdrawn(office: Office) -> None:
+    office.open()
+    assert office.run("--quiet").exit_code == 0
+    manifest = office.public / "manifest.json"
+    before = manifest.read_bytes()
+    manifest.write_bytes(before.replace(b"people.csv", b"people.csw", 1))
+    refused = office.trasgo("withdraw", str(office.config), "--reason", "x", "--yes")
+    assert refused.exit_code == 4 and "digest_mismatch" in refused.text, refused.text
+    assert state(office)["state"] == "published" and len(list((office.public / "data").iterdir())) == 2
+    assert not (office.public / "withdrawn.json").exists()
+    manifest.write_bytes(before)
+    assert office.trasgo("withdraw", str(office.config), "--reason", "x", "--yes").exit_code == 0
+
+
 def test_a_withdrawn_version_can_still_be_corrected(office: Office) -> None:
     office.open()
     assert office.run("--quiet").exit_code == 0

@@ -156,3 +156,17 @@ def test_another_build_finishes_what_a_crash_left_half_published(
     answer = office.run("--quiet")
     assert answer.exit_code == (6 if is_held else 0), answer.text
     assert office.spent() == spent
+
+
+def test_nothing_is_published_through_a_symbolic_link(office: Office) -> None:
+    office.open()
+    elsewhere = office.folder / "elsewhere"
+    elsewhere.mkdir()
+    office.public.parents[1].mkdir(parents=True, exist_ok=True)
+    office.public.parent.symlink_to(elsewhere)
+    answer = office.run("--quiet")
+    assert answer.exit_code == 10 and "symbolic link" in answer.text, answer.text
+    assert list(elsewhere.rglob("*")) == []
+    office.public.parent.unlink()
+    spent = office.spent()
+    assert office.run("--quiet").exit_code == 0 and office.spent() == spent

@@ -291,3 +291,44 @@ def test_rotation_and_destruction_on_a_server(office: Office, postgres_server: A
     assert office.trasgo("ledger", "check", config).exit_code == 0
     with postgres_server.connect(postgres_database) as connection:
         assert connection.execute("SELECT length(wrapped_root) FROM versions").fetchone() == (0,)
+
+
+def test_a_wrong_key_spoils_no_version_and_opens_no_account(office: Office) -> None:
+    office.release["publish"]["sign"] = "none"
+    office.open()
+    path = office.home / "wrapping.key"
+    right = path.read_text()
+    path.write_text("A" * 42 + "E=\n")
+    refused = office.run("--quiet")
+    assert refused.exit_code == 4 and "key_unusable" in refused.text, refused.text
+    office.release["privacy"]["account"] = "other"
+    office.write()
+    opened = office.trasgo("ledger", "open", str(office.config), "--epsilon", "9", "--population", "x")
+    assert opened.exit_code == 4 and "other accounts" in opened.text, opened.text
+    path.write_text(right)
+    office.release["privacy"]["account"] = "people"
+    office.write()
+    answer = office.run("--quiet")
+    assert answer.exit_code == 0, answer.text
+
+
+def test_secrets_under_both_keys_are_brought_under_the_new_one(office: Office, monkeypatch: pytest.MonkeyPatch) -> None:
+    """An account that an older trasgo opened while a rotation was interrupted."""
+    import tasks.rotation
+
+    def crash(*arguments: object) -> None:
+        raise KeyboardInterrupt
+
+    office.open()
+    with monkeypatch.context() as patch:
+        patch.setattr(tasks.rotation.os, "link", crash)
+        assert office.trasgo("key", "rotate", str(office.config)).exit_code == 11
+    office.release["privacy"]["account"] = "other"
+    office.write()
+    with monkeypatch.context() as patch:
+        patch.setattr(tasks.rotation, "require_key_of", lambda records, key: None)
+        opened = office.trasgo("ledger", "open", str(office.config), "--epsilon", "99", "--population", "x")
+    assert opened.exit_code == 0, opened.text
+    answer = office.trasgo("key", "rotate", str(office.config))
+    assert answer.exit_code == 0 and "2 digest keys" in answer.out, answer.text
+    assert office.run("--quiet").exit_code == 0

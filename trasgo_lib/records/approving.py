@@ -11,6 +11,7 @@ from trasgo_lib.records import lifecycle
 from trasgo_lib.records.clock import database_time
 from trasgo_lib.records.locking import lock_versions
 from trasgo_lib.records.model import State, VersionRecord
+from trasgo_lib.records.people import is_one_alphabet, person
 from trasgo_lib.records.publication import Publication, publication_of
 
 _WAITS_IN = (State.CHECKED, State.HELD, State.APPROVED)
@@ -170,11 +171,13 @@ def _require_approvable(record: VersionRecord, found: Publication, package: str,
         _refuse(record, "a version that was fixed with publish.approvals", "one that needs none")
     if package != found.package:
         _refuse(record, "the files that were packaged", "other files")
-    if actor in found.runners:
+    if not person(actor) or not is_one_alphabet(actor):
+        _refuse(record, "a name in the letters of one alphabet", "one that can be taken for another name")
+    if found.ran(actor):
         _refuse(record, "an approval by someone who did not run it", f"one by {actor}, who did")
-    if actor in found.terms.service_accounts:
+    if person(actor) in {person(name) for name in found.terms.service_accounts}:
         _refuse(record, "an approval by a person", f"one by {actor}, a service account")
-    if any(event.actor == actor for event in found.approvals):
+    if any(person(event.actor) == person(actor) for event in found.approvals):
         _refuse(record, "an approval by someone who has not given one", f"a second one by {actor}")
     if not found.missing:
         _refuse(record, "a version that lacks an approval", "one that has all it needs")

@@ -25,6 +25,7 @@ _COMMON = frozenset(
         "events_no_update",
         "events_published_after_embargo",
         "events_repeat_their_document",
+        "events_step_forward",
         "leases_closed_by_move",
         "leases_not_renewed_after_move",
         "relocation_no_delete",

@@ -12,6 +12,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from trasgo_lib.records.model import Event, State
+from trasgo_lib.records.people import person
 
 _RAN = frozenset({State.PLANNED, State.VALIDATED, State.DRAWN, State.CHECKED})
 """Whoever moved a version to one of these, or fixed its plan, ran it and cannot approve it."""
@@ -99,6 +100,10 @@ class Publication:
         """How many approvals are still missing."""
         return max(0, self.terms.approvals - len(self.approvals))
 
+    def ran(self, actor: str) -> bool:
+        """Whether this person ran the version, however the name is spelled."""
+        return person(actor) in {person(name) for name in self.runners}
+
     def is_early(self, now: str) -> bool:
         """Whether its embargo has not ended; ``now`` is UTC in the database's form."""
         return self.terms.embargo is not None and now < _comparable(self.terms.embargo)
@@ -117,11 +122,12 @@ def publication_of(life: Sequence[Event]) -> Publication:
     runners = frozenset(e.actor for e in life if e.kind == "freeze" or (e.kind == "state" and e.state in _RAN))
     plan_digest = "" if frozen is None else frozen.evidence.get("plan_digest", "")
     counted: dict[str, Event] = {}
+    barred = {person(name) for name in (*runners, *terms.service_accounts)}
     for event in life:
         said = (event.evidence.get("package"), event.evidence.get("plan_digest"))
-        barred = event.actor in runners or event.actor in terms.service_accounts
-        if event.kind == "approval" and event.seq > since and said == (package, plan_digest) and not barred:
-            counted.setdefault(event.actor, event)
+        who = person(event.actor)
+        if event.kind == "approval" and event.seq > since and said == (package, plan_digest) and who not in barred:
+            counted.setdefault(who, event)
     missed = package is not None and any(
         event.kind == "state" and event.state is State.HELD and event.seq > since for event in life
     )

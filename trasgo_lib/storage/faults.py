@@ -16,6 +16,7 @@ from pathlib import Path
 from obstore.exceptions import InvalidPathError, NotSupportedError, PermissionDeniedError, UnauthenticatedError
 
 from trasgo_lib.errors import Reason, StoreError
+from trasgo_lib.storage.folders import link_below
 
 _STATUS = re.compile(r"status code: (\d{3})\b")
 _CODE = re.compile(r"<Code>([A-Za-z0-9]{1,64})</Code>")
@@ -174,3 +175,24 @@ def _code(error: Exception) -> str:
 def _status(error: Exception) -> int | None:
     found = _STATUS.search(str(error))
     return int(found.group(1)) if found else None
+
+
+def require_no_link(root: Path | None, path: str) -> None:
+    """Stop before a write or a removal that a symbolic link below the root would lead elsewhere.
+
+    Args:
+        root: the store's folder, which may be a link itself; None where there is none.
+        path: the object's key.
+
+    Raises:
+        StoreError: there is a link on the way (``STORE_UNSAFE``).
+    """
+    link = None if root is None else link_below(root, path)
+    if link is not None:
+        raise StoreError.of(
+            Reason.STORE_UNSAFE,
+            str(link),
+            required="folders and files of the store itself",
+            came="a symbolic link, which leads elsewhere",
+            fix="Nothing was written or removed there. Find out who made it; the root alone may be a link.",
+        )

@@ -41,6 +41,21 @@ def make_folder(path: Path, mode: int = PRIVATE_FOLDER_MODE) -> None:
         raise NotADirectoryError(20, "Not a directory")
 
 
+def link_below(root: Path, path: str) -> Path | None:
+    """The first symbolic link on the way from a folder to a path below it, or None.
+
+    Args:
+        root: the folder; may be a link itself.
+        path: relative, with ``/`` between its segments.
+    """
+    place = root
+    for segment in path.split("/"):
+        place = place / segment
+        if place.is_symlink():
+            return place
+    return None
+
+
 def set_mode(path: Path, mode: int) -> None:
     """Give a file or folder exactly these permission bits; does nothing when it has them."""
     if stat.S_IMODE(path.stat().st_mode) != mode:

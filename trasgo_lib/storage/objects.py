@@ -23,7 +23,7 @@ from trasgo_lib.errors import ConflictError, Reason, StoreError
 from trasgo_lib.storage import folders
 from trasgo_lib.storage.access import S3Access, access_from_environment
 from trasgo_lib.storage.bodies import body_of, digest_of
-from trasgo_lib.storage.faults import TakenAndGoneError, is_absent, read_trouble
+from trasgo_lib.storage.faults import TakenAndGoneError, is_absent, read_trouble, require_no_link
 from trasgo_lib.storage.location import check_key, place_of
 from trasgo_lib.storage.ranges import RangeReader
 from trasgo_lib.storage.s3 import LARGEST_PUT_BYTES, S3Clients
@@ -80,6 +80,7 @@ class ObjectStore:
             ConfigError: the key is not a plain relative path.
         """
         path = check_key(key)
+        require_no_link(self.root, path)
         body = body_of(data, mapped=not isinstance(self.backend, MemoryStore)) if isinstance(data, Path) else data
         self._require_room(key, len(body))
         self.require_create_once()
@@ -166,6 +167,7 @@ class ObjectStore:
             StoreError: the store is unreachable, or does not allow it.
         """
         path = check_key(key)
+        require_no_link(self.root, path)
         if not self.exists(key):
             return False
         self._retried(key, lambda: obstore.delete(self._client(), path))

@@ -115,6 +115,48 @@ def test_the_database_refuses_it_too(office: Any, actor: str, changes: dict[str,
     assert words in refused(office, insert(office, "approval", "checked", actor, **evidence))
 
 
+@pytest.mark.parametrize(
+    "actor",
+    ["Ana", " ana", "ANA ", "a na", "an\u200ba", "\uff41na", "\u0430na", "an\u0430", "ROBOT", "Eva", "e\u00a0va", " "],
+)
+def test_another_spelling_is_not_another_person(office: Any, actor: str) -> None:
+    packaged(office)
+    approve(office, "eva")
+    with pytest.raises(ConflictError) as caught:
+        approve(office, actor)
+    assert caught.value.reason is Reason.STATE_CONFLICT
+    assert office.records.publication("cps1988", "1").missing == 1
+
+
+@pytest.mark.parametrize("actor", ["Ana", "ana ", "ROBOT", "e va"])
+def test_the_database_knows_other_spellings_too(office: Any, actor: str) -> None:
+    packaged(office)
+    approve(office, "eva")
+    said = refused(office, insert(office, "approval", "checked", actor, package=PACKAGE, plan_digest="2" * 64))
+    assert "cannot approve" in said or "nobody approves twice" in said
+
+
+@pytest.mark.parametrize("kind", ["package", "approval", "freeze", "rewrap", "destroy", "note", "State"])
+def test_no_other_kind_of_event_publishes(office: Any, kind: str) -> None:
+    packaged(office)
+    known = kind if kind in documents.EVENT_KINDS else "package"
+    statement = insert(office, known, "published", "leo", **PROOF, plan_digest="2" * 64)
+    assert refused(office, statement.replace(f'"{known}"', f'"{kind}"').replace(f"'{known}'", f"'{kind}'"))
+
+
+@pytest.mark.parametrize(("kind", "state"), [("state", "published"), ("state", "checked"), ("rewrap", "validated")])
+def test_the_database_lets_no_step_be_left_out(office: Any, kind: str, state: str) -> None:
+    assert "a step forward" in refused(office, insert(office, kind, state, "ana", manifest_digest=MANIFEST))
+
+
+def test_the_steps_of_the_database_are_those_of_the_library() -> None:
+    from trasgo_lib.records.lifecycle import NEXT_STATES
+    from trasgo_lib.records.migrations.versions import revision_0004
+
+    steps = {before.value: {state.value for state in after} for before, after in NEXT_STATES.items() if after}
+    assert {before: set(after) for before, after in revision_0004._STEPS.items()} == steps
+
+
 @pytest.mark.parametrize("given", [0, 1])
 @pytest.mark.parametrize("state", ["approved", "published"])
 def test_the_database_lets_nothing_out_without_the_approvals(office: Any, state: str, given: int) -> None:
@@ -124,10 +166,9 @@ def test_the_database_lets_nothing_out_without_the_approvals(office: Any, state:
     for proof in (PROOF, {"manifest_digest": MANIFEST}):
         assert "approvals are missing" in refused(office, insert(office, "state", state, "ana", **proof))
     # a column that says something else than the document
-    said = insert(office, "state", "published", "ana", **PROOF).replace("'state', 'published'", "'state', 'checked'")
+    said = insert(office, "state", "published", "ana", **PROOF).replace("'state', 'published'", "'state', 'held'")
     assert "columns repeat the document" in refused(office, said)
-    said = insert(office, "package", "published", "ana", **PROOF)
-    said = said.replace('"kind":"package"', '"kind":"state"')
+    said = insert(office, "state", "published", "ana", **PROOF).replace("'state', 'published'", "'package', 'checked'")
     assert "columns repeat the document" in refused(office, said)
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from trasgo_lib.records.migrations.guards_postgresql import function, refuse, trigger
 from trasgo_lib.records.migrations.guards_sqlite import AMOUNTS
 from trasgo_lib.records.migrations.publication_sqlite import FIXED, FROZEN, LIFE, RAN
@@ -99,7 +101,7 @@ def _publication(schema: str) -> tuple[str, ...]:
             refuse("frozen by a charge", f"{charged} AND EXISTS (SELECT 1 {FIXED} AND ({differs}))"),
             "END IF;",
         ),
-        *_approvals(schema),
+        *approvals(schema),
         *_guard(
             "events_decided_with_approvals",
             schema,
@@ -122,9 +124,21 @@ def _publication(schema: str) -> tuple[str, ...]:
     )
 
 
-def _approvals(schema: str) -> tuple[str, str]:
+def _as_written(name: str) -> str:
+    return name
+
+
+def approvals(schema: str, same: Callable[[str], str] = _as_written) -> tuple[str, str]:
+    """Who may approve what: function and trigger.
+
+    Args:
+        schema: where the tables are, quoted.
+        same: how SQL spells what two names are compared by.
+    """
     packaged = f"EXISTS (SELECT 1 FROM events e WHERE {LIFE} AND e.kind = 'package' AND "
     packaged += f"{_evidence('e', 'package')} = {_evidence('NEW', 'package')})"
+    who, asks = same(f"({_ACTOR})"), same(_NEW_ACTOR)
+    accounts = f"jsonb_array_elements_text({_evidence('f', 'service_accounts')}::jsonb)"
     return _guard(
         "events_approvals_by_others",
         schema,
@@ -132,16 +146,16 @@ def _approvals(schema: str) -> tuple[str, str]:
         "IF NEW.kind = 'approval' THEN",
         refuse(
             "who ran it cannot approve",
-            f"EXISTS (SELECT 1 FROM events e WHERE {LIFE} AND {RAN} AND ({_ACTOR}) = {_NEW_ACTOR})",
+            f"EXISTS (SELECT 1 FROM events e WHERE {LIFE} AND {RAN} AND {who} = {asks})",
         ),
         refuse(
             "nobody approves twice",
             f"EXISTS (SELECT 1 FROM events e WHERE {LIFE} AND e.kind = 'approval' AND e.seq > {FROZEN} "
-            f"AND ({_ACTOR}) = {_NEW_ACTOR})",
+            f"AND {who} = {asks})",
         ),
         refuse(
             "a service account cannot approve",
-            f"EXISTS (SELECT 1 {FIXED} AND jsonb_exists({_evidence('f', 'service_accounts')}::jsonb, {_NEW_ACTOR}))",
+            f"EXISTS (SELECT 1 {FIXED} AND EXISTS (SELECT 1 FROM {accounts} a WHERE {same('a')} = {asks}))",
         ),
         refuse("an approval is of what was packaged", f"NOT {packaged}"),
         refuse(

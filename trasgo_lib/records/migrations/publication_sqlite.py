@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from trasgo_lib.records.migrations.guards_sqlite import AMOUNTS, trigger
 
 RAN = "(e.kind = 'freeze' OR (e.kind = 'state' AND e.state IN ('planned', 'validated', 'drawn', 'checked')))"
@@ -108,7 +110,7 @@ def _publication() -> tuple[str, ...]:
             "events WHEN NEW.kind = 'freeze'",
             _refuse("frozen by a charge", f"{charged} AND EXISTS (SELECT 1 {FIXED} AND ({differs}))"),
         ),
-        _approvals(),
+        approvals(),
         trigger(
             "events_decided_with_approvals",
             "BEFORE INSERT",
@@ -127,7 +129,16 @@ def _publication() -> tuple[str, ...]:
     )
 
 
-def _approvals() -> str:
+def _as_written(name: str) -> str:
+    return name
+
+
+def approvals(same: Callable[[str], str] = _as_written) -> str:
+    """Who may approve what.
+
+    Args:
+        same: how SQL spells what two names are compared by.
+    """
     packaged = f"EXISTS (SELECT 1 FROM events e WHERE {LIFE} AND e.kind = 'package' AND "
     packaged += f"{_evidence('e', 'package')} = {_evidence('NEW', 'package')})"
     return trigger(
@@ -136,17 +147,17 @@ def _approvals() -> str:
         "events WHEN NEW.kind = 'approval'",
         _refuse(
             "who ran it cannot approve",
-            f"EXISTS (SELECT 1 FROM events e WHERE {LIFE} AND {RAN} AND {_ACTOR} = {_NEW_ACTOR})",
+            f"EXISTS (SELECT 1 FROM events e WHERE {LIFE} AND {RAN} AND {same(_ACTOR)} = {same(_NEW_ACTOR)})",
         ),
         _refuse(
             "nobody approves twice",
             f"EXISTS (SELECT 1 FROM events e WHERE {LIFE} AND e.kind = 'approval' AND e.seq > {FROZEN} "
-            f"AND {_ACTOR} = {_NEW_ACTOR})",
+            f"AND {same(_ACTOR)} = {same(_NEW_ACTOR)})",
         ),
         _refuse(
             "a service account cannot approve",
             f"EXISTS (SELECT 1 FROM json_each((SELECT {_evidence('f', 'service_accounts')} {FIXED})) "
-            f"WHERE value = {_NEW_ACTOR})",
+            f"WHERE {same('value')} = {same(_NEW_ACTOR)})",
         ),
         _refuse("an approval is of what was packaged", f"NOT {packaged}"),
         _refuse(
