@@ -279,3 +279,21 @@ def test_a_crash_before_the_record_is_gone_on_with(office: Office, where: str) -
     assert not (office.folder / "store" / "restricted" / ".trasgo" / "work" / "people" / "1").exists()
     assert office.trasgo("verify", str(office.public)).exit_code == 0
     assert office.trasgo("ledger", "check", str(office.config)).exit_code == 0
+
+
+def test_a_version_that_waits_moves_with_its_ledger(
+    office: Office, postgres_server: Any, postgres_database: str
+) -> None:
+    waiting_office(office, approvals=2)
+    config, url = str(office.config), postgres_server.url(postgres_database)
+    assert by(office, "eva", "approve", config, "--yes").exit_code == 0
+    moved = office.trasgo("ledger", "migrate", config, "--to", url)
+    assert moved.exit_code == 0, moved.text
+    assert by(office, "leo", "approve", config, "--yes").exit_code == 10
+    assert office.run("--quiet").exit_code == 10 and public_files(office) == []
+    office.release["ledger"] = {"url": url}
+    office.write()
+    assert by(office, "EVA", "approve", config, "--yes").exit_code == 4
+    assert by(office, "leo", "approve", config, "--yes").exit_code == 0
+    assert office.run("--json").exit_code == 0
+    assert office.trasgo("verify", str(office.public)).exit_code == 0
