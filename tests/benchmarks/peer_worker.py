@@ -20,7 +20,7 @@ from trasgodp import categorical, numerical
 def run(job: dict[str, object], folder: Path) -> None:
     """One job."""
     values = np.load(folder / str(job["input"]))
-    np.random.seed(job["seed"])  # noqa: NPY002
+    np.random.seed(job["seed"])  # noqa: NPY002 the peer draws from the global generator
     epsilon = job["epsilon"]
     if job["mechanism"] == "laplace":
         drawn = numerical.dp_clip_laplace_array(values, epsilon, job["lower"], job["upper"])

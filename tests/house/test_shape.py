@@ -61,6 +61,8 @@ def test_file_keeps_the_house_rules(path: Path) -> None:
             faults.append(f"{where}: bare except")
         if isinstance(node, ast.Attribute) and node.attr in {"default_rng", "RandomState"}:
             faults.append(f"{where}: numpy generator")
+        if isinstance(node, ast.Attribute) and node.attr == "random" and ast.unparse(node.value) in {"np", "numpy"}:
+            faults.append(f"{where}: {ast.unparse(node)}")
         if isinstance(node, ast.Global):
             faults.append(f"{where}: global state")
     for package in _imports(tree):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import pickle
 import shutil
@@ -59,8 +60,6 @@ def test_the_id_is_what_openssl_gives(tmp_path: Path) -> None:
     public = SigningKey(SEED).public
     (tmp_path / "key.pem").write_bytes(public.to_pem())
     command = ["openssl", "pkey", "-pubin", "-in", str(tmp_path / "key.pem"), "-outform", "DER"]
-    import hashlib
-
     der = subprocess.run(command, capture_output=True, check=True).stdout
     assert hashlib.sha256(der).hexdigest() == public.key_id
 
