@@ -7,11 +7,20 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from fixed_secrets import fix_secrets
 from killed import fix_keys_and_clock
 from office import Office
 from sites import Places
 
 from tasks.session import open_session
+
+
+@pytest.fixture(scope="module", autouse=True)
+def fixed_secrets() -> Iterator[None]:
+    """No test here passes or fails by the luck of a fresh key; runs in other processes keep theirs."""
+    with pytest.MonkeyPatch.context() as patch:
+        fix_secrets(patch.setattr)
+        yield
 
 
 @pytest.fixture

@@ -7,7 +7,16 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from fixed_secrets import fix_secrets
 from office import Office
+
+
+@pytest.fixture(scope="module", autouse=True)
+def fixed_secrets() -> Iterator[None]:
+    """No test here passes or fails by the luck of a fresh key; runs in other processes keep theirs."""
+    with pytest.MonkeyPatch.context() as patch:
+        fix_secrets(patch.setattr)
+        yield
 
 
 @pytest.fixture

@@ -62,6 +62,7 @@ def stored(session: Session, codes: np.ndarray[Any, np.dtype[np.int32]]) -> Priv
 def test_a_crash_after_the_charge_costs_nothing_more_and_draws_the_same_bits(
     office: Office, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    office.release["columns"][1]["target"] = {"tvd": "0.02"}  # half of what the first attempt loses
     office.open()
     watch = Watch(monkeypatch)
 
