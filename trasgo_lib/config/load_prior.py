@@ -76,6 +76,6 @@ def _validated(document: Document) -> PriorSpec:
 
 
 def _named(fault: Fault, file: str) -> Fault:
-    if not file or fault.where.startswith(file):
-        return fault
+    if not file or fault.where.startswith(file) or Path(fault.where).name == file:
+        return fault  # a fault of the whole file names its path
     return replace(fault, where=f"{file}: {fault.where}")

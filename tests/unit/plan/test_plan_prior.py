@@ -164,6 +164,7 @@ def test_faults_of_the_priors_own_file_name_file_and_line(tmp_path: Path) -> Non
     assert {fault.line for fault in faults} == {5}
     (fault,) = faults_of(tmp_path, "file: nowhere.yaml")
     assert fault.reason is Reason.FILE_UNREADABLE
+    assert fault.where.count("nowhere.yaml") == 1
 
 
 @pytest.mark.parametrize("name", ["t.csv", "copy.csv", "link.csv", "out/restricted/p.yaml"])
