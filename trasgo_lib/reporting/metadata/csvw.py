@@ -68,8 +68,6 @@ def _column(variable: Variable) -> dict[str, Any]:
     described = {"dc:description": variable.description} if variable.description else {}
     concept = {"dc:subject": variable.concept} if variable.concept else {}
     unit = {"schema:unitText": variable.unit} if variable.unit else {}
-    # what is no null must not be read as one
-    null = {} if variable.nullable else {"null": [] if variable.has_empty_code else ""}
     return {
         "name": column_name(variable.name),
         "titles": variable.name,
@@ -80,7 +78,6 @@ def _column(variable: Variable) -> dict[str, Any]:
         "rdfs:comment": noise_in_words(variable),
         "datatype": _datatype(variable),
         "required": not variable.nullable,
-        **null,
     }
 
 
@@ -92,13 +89,12 @@ def _datatype(variable: Variable) -> str | dict[str, Any]:
 
 
 def _list(variable: Variable) -> dict[str, Any]:
-    code = {"name": "code", "titles": "code", "datatype": _TYPES[variable.type], "required": True}
     return {
         "url": variable.code_list,
         "dc:title": f"Codes of {variable.name}",
         "tableSchema": {
             "columns": [
-                {**code, "null": []} if variable.has_empty_code else code,
+                {"name": "code", "titles": "code", "datatype": _TYPES[variable.type], "required": True},
                 {"name": "label", "titles": "label", "datatype": "string"},
                 {"name": "position", "titles": "position", "datatype": "integer", "required": True},
             ],

@@ -118,8 +118,6 @@ def _field(variable: Variable) -> dict[str, Any]:
             **_bounds(variable),
             **({"enum": codes} if codes else {}),
         },
-        # an empty code is a value, unless nulls are written in the same way
-        **({"missingValues": []} if variable.has_empty_code and not variable.nullable else {}),
         **(_categories(variable) if codes else {}),
     }
 
@@ -138,9 +136,7 @@ def _categories(variable: Variable) -> dict[str, Any]:
 
 
 def _list(variable: Variable, file: PublishedFile) -> dict[str, Any]:
-    code = {"name": "code", "type": _TYPES[variable.type], "constraints": {"required": True, "unique": True}}
-    if variable.has_empty_code:
-        code["missingValues"] = []
+    required = {"required": True, "unique": True}
     return {
         "name": f"codes-{variable.position}",
         "path": file.key,
@@ -153,7 +149,7 @@ def _list(variable: Variable, file: PublishedFile) -> dict[str, Any]:
         "hash": f"sha256:{file.sha256}",
         "schema": {
             "fields": [
-                code,
+                {"name": "code", "type": _TYPES[variable.type], "constraints": required},
                 {"name": "label", "type": "string"},
                 {"name": "position", "type": "integer", "constraints": {"required": True}},
             ],

@@ -32,8 +32,8 @@ def impact_assessment(plan: ReleasePlan) -> bytes:
     lines += [
         "Draft under article 35(7) of Regulation (EU) 2016/679, written from the release plan. Whether an assessment is"
         " required, and its conclusions, are the controller's. In particular the draft does not say whether the"
-        " published rows are personal data: that depends on who else holds what. Noise bounds what is learned; it does not"
-        " end it.",
+        " published rows are personal data: that depends on who else holds what. Noise bounds what is learned; it does"
+        " not end it.",
         "",
     ]
     lines += section("(a) What is done", cell(info.description or info.title))

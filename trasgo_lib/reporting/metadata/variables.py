@@ -116,11 +116,6 @@ class Variable:
         plain = _FILE_NAME.fullmatch(self.name)
         return f"codelists/{self.name if plain else f'column-{self.position}'}.csv"
 
-    @property
-    def has_empty_code(self) -> bool:
-        """Whether the empty text is one of its codes, which many readers of CSV take for a null."""
-        return any(code.value == "" for code in self.codes)
-
 
 def variables(facts: ReleaseFacts, schema: pa.Schema) -> tuple[Variable, ...]:
     """Every published column, in order.
