@@ -7,6 +7,7 @@ from typing import Annotated, Literal
 
 from pydantic import Discriminator, Field, Tag, field_validator, model_validator
 
+from trasgo_lib.config.describing import Line, Words
 from trasgo_lib.config.domains import CategoryDomainSpec, DateSpec, GeoSpec, NumberSpec, PointDomain, PointSources
 from trasgo_lib.config.shape import (
     ColumnName,
@@ -101,6 +102,16 @@ class _NamedColumn(Model):
 
     name: ColumnName = Field(
         description="name in the release; also in the file unless `source` says otherwise", examples=["wage"]
+    )
+    label: Line = Field(default="", description="its name for people", examples=["Weekly wage"])
+    description: Words = Field(
+        default="", description="what the values are", examples=["Usual earnings before taxes, all jobs"]
+    )
+    question: Words = Field(
+        default="", description="the question that was asked", examples=["How much do you usually earn a week?"]
+    )
+    concept: Line = Field(
+        default="", description="what is measured: a term of the field, or its address", examples=["Earnings"]
     )
 
 

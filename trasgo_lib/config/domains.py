@@ -6,6 +6,7 @@ from typing import Annotated
 
 from pydantic import Discriminator, Field, Tag, field_validator, model_validator
 
+from trasgo_lib.config.describing import Line, Title, line
 from trasgo_lib.config.shape import DecimalText, EpsilonText, Many, Model, PositiveText, Text, shape_error
 from trasgo_lib.errors import Reason
 
@@ -18,7 +19,7 @@ class NumberSpec(Model):
     step: PositiveText = Field(
         description="distance between neighbouring values; divides upper - lower", examples=["10"]
     )
-    unit: str = Field(default="", description="unit of the values, for reports", examples=["USD per week"])
+    unit: Line = Field(default="", description="unit of the values, for reports", examples=["USD per week"])
 
 
 class DateSpec(Model):
@@ -34,8 +35,11 @@ class DateSpec(Model):
 class CategorySpec(Model):
     """A closed list of codes; declared, never read from the data."""
 
-    codes: Many[str] = Field(description="the codes, as text, in their order", examples=[["northeast", "midwest"]])
+    codes: Many[Line] = Field(description="the codes, as text, in their order", examples=[["northeast", "midwest"]])
     ordered: bool = Field(default=False, description="whether the order of the codes means something", examples=[True])
+    labels: dict[str, Title] = Field(
+        default={}, description="what the codes stand for, by code", examples=[{"northeast": "Northeast region"}]
+    )
 
     @field_validator("codes", mode="after")
     @classmethod
@@ -48,6 +52,11 @@ class CategorySpec(Model):
             seen.add(code)
         return codes
 
+    @model_validator(mode="after")
+    def _labels_of_codes(self) -> CategorySpec:
+        _require_codes(self.labels, self.codes)
+        return self
+
 
 class HierarchySpec(Model):
     """A public hierarchy of codes; the column is coarsened to one of its levels before the noise."""
@@ -58,6 +67,9 @@ class HierarchySpec(Model):
     )
     level: Text = Field(description="the level whose codes are noised and released", examples=["area"])
     ordered: bool = Field(default=False, description="whether the order of the codes means something", examples=[True])
+    labels: dict[str, Title] = Field(
+        default={}, description="what the codes stand for, by code", examples=[{"north": "Northern states"}]
+    )
 
     @model_validator(mode="after")
     def _levels_agree(self) -> HierarchySpec:
@@ -73,6 +85,9 @@ class HierarchySpec(Model):
                 fix = "Add it, or remove the level."
                 at, reason = ("hierarchy", lacks), Reason.BAD_DOMAIN
                 raise shape_error("the same codes of the file in every level", came, fix, at=at, reason=reason)
+        for code in self.codes:
+            line(code)
+        _require_codes(self.labels, self.codes)
         return self
 
     @property
@@ -84,6 +99,14 @@ class HierarchySpec(Model):
     def members(self) -> tuple[tuple[str, tuple[str, ...]], ...]:
         """Each coarse code with the codes of the file that it holds."""
         return tuple(self.hierarchy[self.level].items())
+
+
+def _require_codes(labels: dict[str, str], codes: tuple[str, ...]) -> None:
+    """Refuse a label of what is no code."""
+    for code in labels:
+        if code not in codes:
+            required = "a label for one of the released codes"
+            raise shape_error(required, f"one for {code!r}", "Correct the code, or remove it.", at=("labels", code))
 
 
 def _fine_codes(name: str, level: dict[str, tuple[str, ...]]) -> set[str]:

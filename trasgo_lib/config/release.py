@@ -8,6 +8,7 @@ from typing import Annotated, Literal
 from pydantic import Discriminator, Field, Tag, field_validator, model_validator
 
 from trasgo_lib.config.columns import Column, TargetSpec, require_one_level
+from trasgo_lib.config.describing import Contact, Language, Line, Note, Period, Publisher, Title, Web, Words
 from trasgo_lib.config.prior import Prior
 from trasgo_lib.config.publishing import Publish
 from trasgo_lib.config.shape import (
@@ -36,7 +37,7 @@ class Supersedes(Model):
     reason: Literal["error", "revision"] = Field(
         description="error: something was wrong; revision: planned, with newer data", examples=["error"]
     )
-    note: Text = Field(
+    note: Note = Field(
         description="what changed and why; public, at most 2000 characters",
         max_length=2000,
         examples=["37 rows arrived corrected"],
@@ -50,11 +51,42 @@ class ReleaseInfo(Model):
     version: VersionText = Field(
         description="version; a release is immutable, a correction is a new version", examples=["1"]
     )
-    title: Text = Field(description="title, for people", examples=["Current Population Survey, March 1988"])
-    description: str = Field(default="", description="what the data are, for people", examples=["Men aged 18 to 70"])
-    licence: str = Field(default="", description="licence of the published files", examples=["CC0-1.0"])
-    source_note: str = Field(
+    title: Title = Field(description="title, for people", examples=["Current Population Survey, March 1988"])
+    description: Words = Field(default="", description="what the data are, for people", examples=["Men aged 18 to 70"])
+    universe: Line = Field(
+        default="", description="whom or what the rows are about", examples=["Men aged 18 to 70 who work for pay"]
+    )
+    licence: Line = Field(
+        default="",
+        description="licence of the published files: an SPDX name, an address, or words",
+        examples=["CC0-1.0"],
+    )
+    source_note: Words = Field(
         default="", description="where the source comes from, for people", examples=["US Census Bureau"]
+    )
+    publisher: Publisher | None = Field(
+        default=None, description="who answers for the release", examples=[{"name": "Office for Examples"}]
+    )
+    contact: Contact | None = Field(
+        default=None,
+        description="whom users write to",
+        examples=[{"name": "Data desk", "email": "data@office.example"}],
+    )
+    keywords: Many[Title] = Field(default=(), description="words to find it by", examples=[["wages", "labour force"]])
+    language: Language = Field(default="en", description="language of these words, as a tag", examples=["es"])
+    spatial: Line = Field(
+        default="", description="the area the data are about: a name or an address", examples=["United States"]
+    )
+    temporal: Period | None = Field(
+        default=None,
+        description="the time the data are about",
+        examples=[{"start": "1988-03", "end": "1988-03"}],
+    )
+    series: Line = Field(
+        default="", description="the series that the release is part of", examples=["Current Population Survey"]
+    )
+    landing_page: Web = Field(
+        default="", description="the page on the web about it", examples=["https://office.example/cps"]
     )
     supersedes: Supersedes | None = Field(
         default=None,

@@ -23,6 +23,8 @@ _KINDS = {
     ".json": "application/json",
     ".md": "text/markdown",
     ".pem": "application/x-pem-file",
+    ".xml": "application/xml",
+    ".jsonld": "application/ld+json",
 }
 _NAMES = {
     ".parquet": "released rows, Parquet",
@@ -31,7 +33,15 @@ _NAMES = {
     "statement.json": "privacy statement",
     "report.md": "report for people",
     "signing-key.pem": "public half of the key that signed",
+    "codebook.md": "codebook for people",
+    "ddi.xml": "codebook, DDI-Codebook 2.5",
+    "csvw.json": "metadata of the CSV file, CSV on the Web",
+    "datapackage.json": "metadata of the data files, Frictionless Data Package 2.0",
+    "dcat.jsonld": "catalogue record, DCAT-AP 3.0",
+    "dp_statement.json": "privacy statement in the shape of the registry of deployments",
+    "dp_statement.md": "the same for people",
 }
+_CODE_LISTS = "codelists/"
 _LISTS = (
     ("SHA256SUMS", "text/plain", "digest of every file that is described here"),
     ("manifest.json", "application/json", "list of every file, put last"),
@@ -118,7 +128,7 @@ def _file(file: StagedFile) -> dict[str, Any]:
     return _entity(
         file.key,
         "File",
-        name=_NAMES.get(file.key) or _NAMES[suffix],
+        name="codes of a column" if file.key.startswith(_CODE_LISTS) else _NAMES.get(file.key) or _NAMES[suffix],
         encodingFormat=_KINDS[suffix],
         contentSize=str(file.bytes),
         sha256=file.sha256,

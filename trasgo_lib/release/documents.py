@@ -25,9 +25,11 @@ _OWN = (
     "ledger",
     "erratum",
     "withdrawn",
+    "dp_statement",
 )
-FOREIGN = ("crate", "envelope", "signed_statement")
-"""Formats that others define: RO-Crate, DSSE, in-toto; their versions stand where those say."""
+FOREIGN = ("crate", "envelope", "signed_statement", "csvw", "datapackage", "dcat")
+"""Formats that others define: RO-Crate, DSSE, in-toto, CSV on the Web, Frictionless, DCAT; their versions stand where
+those say."""
 
 SCHEMAS = (*_OWN, *FOREIGN)
 """Names of the stored formats; each has ``schemas/<name>.schema.json``."""

@@ -26,6 +26,7 @@ from trasgo_lib.release.manifest import (
     staged_file,
     sums_text,
 )
+from trasgo_lib.release.standards import standard_files
 from trasgo_lib.release.statement import statement_document
 from trasgo_lib.reporting import ReleaseFacts, render_report
 from trasgo_lib.storage import ObjectStore
@@ -134,6 +135,7 @@ def stage_package(
         _write(CHANNEL, documents.dump(channel_document(facts), "channel"), work),
         _write(STATEMENT, documents.dump(statement_document(facts), "statement"), work),
         _write(REPORT, render_report(facts).encode(), work),
+        *standard_files(facts, data, lambda key, content: _write(key, content, work)),
     ]
     if signing is not None:
         described.append(_write(SIGNING_KEY, signing.key.public.to_pem(), work))

@@ -12,7 +12,7 @@ from trasgo_lib.release import documents
 from trasgo_lib.release.data_files import create_staged
 from trasgo_lib.release.manifest import staged_file
 from trasgo_lib.release.package import REPORT, StagedPackage
-from trasgo_lib.reporting import RestrictedFacts, render_restricted_report
+from trasgo_lib.reporting import RestrictedFacts, metadata, render_restricted_report
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,7 +87,13 @@ def stage_restricted(evidence: Evidence, work: Path) -> StagedPackage:
         with create_staged(folder / key) as stream:
             stream.write(documents.dump(document, name))
         staged.append(staged_file(key, folder / key))
-    with create_staged(folder / REPORT) as stream:
-        stream.write(render_restricted_report(evidence.facts).encode())
-    staged.append(staged_file(REPORT, folder / REPORT))
+    plan = evidence.facts.plan
+    for key, content in (
+        (REPORT, render_restricted_report(evidence.facts).encode()),
+        (metadata.PROCESSING_RECORD, metadata.processing_record(plan)),
+        (metadata.IMPACT_ASSESSMENT, metadata.impact_assessment(plan)),
+    ):
+        with create_staged(folder / key) as stream:
+            stream.write(content)
+        staged.append(staged_file(key, folder / key))
     return StagedPackage(tuple(staged))

@@ -24,6 +24,7 @@ from trasgo_lib.release.verification import (
 from trasgo_lib.release.verify_claims import suffix_of, verify_channels, verify_statement
 from trasgo_lib.release.verify_data import verify_data
 from trasgo_lib.release.verify_files import verify_files
+from trasgo_lib.release.verify_metadata import Published, verify_metadata
 from trasgo_lib.release.verify_signature import signature_state, verify_crate, verify_signature
 from trasgo_lib.release.verify_stated import verify_stated
 from trasgo_lib.storage import ObjectStore, open_store
@@ -78,6 +79,7 @@ def _verify(
     yield from verify_channels(channel_file, suffix_of(statement))
     yield from verify_statement(statement, channel_file)
     yield from verify_stated(statement, suffix_of(statement))
+    yield from verify_metadata(store, prefix, Published(manifest, channel_file, statement))
     if not withdrawn:
         yield from verify_data(store, prefix, manifest, statement, channel_file)
 

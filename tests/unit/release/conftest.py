@@ -45,6 +45,56 @@ loop: {loss_from: original, composition: sequential, start: "1", ratio: "1.25", 
 publish: {store: releases, formats: [parquet, csv]}
 """
 
+AWKWARD_FILE = """
+format: 1
+release:
+  dataset: awkward
+  version: "2.0"
+  title: "Löhne & <Orte> \U0001f600"
+  description: "A \\"quoted\\" text,\\nin two lines; \u05e2\u05d1\u05e8\u05d9\u05ea"
+  universe: Everyone > 17
+  licence: CC-BY-4.0
+  source_note: "Register & 'survey'"
+  publisher: {name: "Amt für <Beispiele>", url: "https://amt.example/a?b=1&c=2"}
+  contact: {name: Data desk, email: data@amt.example}
+  keywords: ["l<o>hn", wages]
+  language: de
+  spatial: "https://www.wikidata.org/entity/Q183"
+  temporal: {start: "2016", end: "2017-03-31"}
+  series: Erhebung
+  landing_page: "https://amt.example/erhebung"
+  supersedes: {version: "1.0", reason: error, note: "37 rows & more"}
+source: {path: private-source.csv, format: csv, csv: {missing: [], trim: false}}
+privacy: {epsilon_total: "90", geo_total: "6.93", account: demo_account, unit: row, row_order: shuffle}
+columns:
+  - {name: "Größe (cm) %1", label: "Größe & <Höhe>", question: "Wie groß?", type: number, mechanism: laplace,
+     domain: {lower: "-0.35", upper: "1.4", step: "0.05", unit: "m < 2"}, outside: clip, missing: code, epsilon: "1"}
+  - {name: note, role: public, label: "Notiz"}
+  - {name: Column, type: category, mechanism: kary_randomized_response, epsilon: "1",
+     domain: {codes: [a, ' b ', "c,d", 'e"f', "<g>&amp;", "\u05e9\u05dc\u05d5\u05dd", "\U0001f600"],
+              labels: {a: nothing, "<g>&amp;": "less & more"}}}
+  - {name: occupation, type: category, mechanism: kary_randomized_response, epsilon: "4", missing: code,
+     domain: {codes: [CODES], labels: {"0007": "Seventh \u05e2"}}}
+  - {name: state, type: category, mechanism: kary_randomized_response, epsilon: "1", concept: "https://concept.example/x",
+     domain: {level: area, labels: {north: "Norden"},
+              hierarchy: {area: {north: [maine, vermont], south: [texas]}}}}
+  - {name: size, type: category, domain: {codes: ["10", "-2", "3"], ordered: true}, output: integer,
+     mechanism: exponential, utility: ordinal, epsilon: "1", missing: code}
+  - {name: day, type: date, format: "%Y-%m-%d", domain: {lower: "2016-02-29", upper: "2017-03-30", step: "5"},
+     mechanism: staircase, epsilon: "1"}
+  - {name: hours, type: number, domain: {lower: "0", upper: "40", step: "0.5"}, noise_bins: 4, missing: code}
+  - {name: smsa, type: category, domain: {codes: ["yes", "no"], labels: {"yes": "Ja"}}}
+  - {name: place, type: point, columns: {latitude: lat, longitude: lon}, mechanism: planar_laplace, label: Ort,
+     domain: {box: ["41.8", "-87.7", "41.9", "-87.6"], crs: "EPSG:3435", step_m: "500"},
+     geo: {epsilon: "1.386", radius_m: "200"}}
+  - {name: person, role: drop}
+groups:
+  - {name: together, columns: [hours, smsa], mechanism: kary_randomized_response, epsilon: "2"}
+loop: {loss_from: released, composition: chain, start: "1", ratio: "1.25", on_unmet: hold}
+publish: {store: releases, formats: [parquet, csv]}
+""".replace("CODES", ", ".join(f'"{code:04}"' for code in range(1000)))
+"""Names that are no file names, texts that XML, JSON and CSV escape, a thousand codes, and every kind of column."""
+
 DIGEST_KEY = bytes(range(32, 64))
 CREATED = "2026-11-30T09:00:00Z"
 
@@ -132,6 +182,12 @@ class Kit:
 def kit() -> Kit:
     """Builders, as a fixture because test modules cannot import each other."""
     return Kit()
+
+
+@pytest.fixture(scope="session")
+def awkward(tmp_path_factory: pytest.TempPathFactory) -> Made:
+    """A staged package that strains every metadata format, shared."""
+    return make(tmp_path_factory.mktemp("awkward"), AWKWARD_FILE)
 
 
 @pytest.fixture(scope="session")

@@ -36,6 +36,15 @@ KEYS = [
     "channel.json",
     "statement.json",
     "report.md",
+    "codelists/region.csv",
+    "codelists/size.csv",
+    "codebook.md",
+    "ddi.xml",
+    "csvw.json",
+    "datapackage.json",
+    "dcat.jsonld",
+    "dp_statement.json",
+    "dp_statement.md",
     "ro-crate-metadata.json",
     "SHA256SUMS",
     "manifest.json",
@@ -201,7 +210,11 @@ def evidence(made: Any, **changes: Any) -> Evidence:
 def test_restricted_files_are_private_and_valid(made: Any, tmp_path: Path) -> None:
     package = stage_restricted(evidence(made), tmp_path)
     names = ["input_report", "losses", "checks", "provenance", "ledger"]
-    assert [file.key for file in package.files] == [f"{name}.json" for name in names] + ["report.md"]
+    assert [file.key for file in package.files] == [f"{name}.json" for name in names] + [
+        "report.md",
+        "processing_record.md",
+        "impact_assessment.md",
+    ]
     assert set(names) < set(SCHEMAS)
     for name in names:
         file = package.file(f"{name}.json")

@@ -48,6 +48,10 @@ def reseal(release: Path) -> None:
     manifest = json.loads((release / "manifest.json").read_text())
     by_path = {entry["path"]: entry for entry in manifest["files"]}
     lists = ("ro-crate-metadata.json", "SHA256SUMS")
+    for path in [path for path in by_path if path.startswith("data/")]:
+        before = dict(by_path[path])
+        _describe(by_path[path], release)
+        _describe_elsewhere(before, by_path[path], release)
     for path in [path for path in by_path if path not in lists]:
         _describe(by_path[path], release)
     crate = json.loads((release / lists[0]).read_text())
@@ -65,6 +69,15 @@ def reseal(release: Path) -> None:
 def _describe(entry: Json, release: Path) -> None:
     content = (release / entry["path"]).read_bytes()
     entry.update(sha256=hashlib.sha256(content).hexdigest(), bytes=len(content))
+
+
+def _describe_elsewhere(before: Json, after: Json, release: Path) -> None:
+    """Digest and size of a data file, in the files that describe it."""
+    for name in ("csvw.json", "datapackage.json", "dcat.jsonld", "ddi.xml"):
+        text = (release / name).read_text().replace(before["sha256"], after["sha256"])
+        for spelling in ('"bytes": {},', '"@value": "{}"', '"schema:contentSize": "{}"', '<notes type="bytes">{}<'):
+            text = text.replace(spelling.format(before["bytes"]), spelling.format(after["bytes"]))
+        (release / name).write_text(text)
 
 
 def failures(report: VerificationReport) -> set[tuple[str, str]]:

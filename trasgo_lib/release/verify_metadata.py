@@ -1,0 +1,191 @@
+"""Verification of the metadata: they name the columns, codes, files and amounts that the rest of the package holds.
+
+Every file is under the manifest already; what is asked here is that no two of them tell different things. Packages from
+before there were metadata list none, and nothing is asked of them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+from xml.etree import ElementTree
+
+from trasgo_lib.checks import published_labels, published_parts
+from trasgo_lib.data import CategoryDomain, domain_from_description
+from trasgo_lib.errors import Reason, TrasgoError
+from trasgo_lib.release import documents
+from trasgo_lib.release.stored import is_out_of_reach
+from trasgo_lib.release.verification import VerificationResult, failed, judge, passed
+from trasgo_lib.reporting.metadata import CSVW, DATA_PACKAGE, DCAT, DDI, DP_STATEMENT, NAMESPACE
+from trasgo_lib.storage import ObjectStore
+
+_DATA = "data/"
+_LARGEST_XML_BYTES = 1 << 28
+"""A codebook of a million codes has 100 MB; a larger file is none of ours."""
+
+
+@dataclass(frozen=True, slots=True)
+class Published:
+    """What the rest of a package says, against which its metadata are held.
+
+    Args:
+        manifest: the parsed manifest.
+        channels: the parsed channel file.
+        statement: the parsed statement.
+    """
+
+    manifest: dict[str, Any]
+    channels: dict[str, Any]
+    statement: dict[str, Any]
+
+    @property
+    def release(self) -> str:
+        """``<dataset>/<version>``."""
+        return f"{self.manifest['dataset']}/{self.manifest['version']}"
+
+    @property
+    def files(self) -> dict[str, tuple[str, int]]:
+        """Digest and length of every listed file."""
+        return {entry["path"]: (entry["sha256"], entry["bytes"]) for entry in self.manifest["files"]}
+
+    @property
+    def data(self) -> dict[str, tuple[str, int]]:
+        """Digest and length of the data files."""
+        return {path: found for path, found in self.files.items() if path.startswith(_DATA)}
+
+    @property
+    def codes(self) -> dict[str, list[str | int]]:
+        """The published codes of every column that has a closed list."""
+        found: dict[str, list[str | int]] = {}
+        for unit in self.channels["units"]:
+            names = [column["name"] for column in unit["columns"]]
+            domain = domain_from_description(unit["domain"])
+            for part in published_parts(unit["name"], names, domain, nullable=False):
+                if isinstance(part.domain, CategoryDomain):
+                    found[part.columns[0]] = list(published_labels(part.domain))
+        return found
+
+
+def verify_metadata(store: ObjectStore, prefix: str, published: Published) -> Iterator[VerificationResult]:
+    """Hold the metadata files against the package.
+
+    Args:
+        store: where the release stands.
+        prefix: its prefix; empty when the store's root is the release.
+        published: what the rest of the package says.
+    """
+    for path, check in _CHECKS.items():
+        if path not in published.files:
+            continue
+        try:
+            yield from check(store.get(f"{prefix}/{path}" if prefix else path), published)
+        except TrasgoError as error:
+            if is_out_of_reach(error, store):
+                raise
+            fault = error.faults[0]
+            yield failed("schema", path, fault.required, fault.came, fault.reason)
+        except (ElementTree.ParseError, KeyError, ValueError, TypeError) as error:
+            came = f"{type(error).__name__} while reading it"
+            yield failed("schema", path, "metadata of this release", came, Reason.SCHEMA_VIOLATION)
+
+
+def _data_package(content: bytes, published: Published) -> Iterator[VerificationResult]:
+    document = documents.parse(content, "datapackage")
+    named = f"{document['name']}/{document['version']}"
+    yield judge("same release", DATA_PACKAGE, published.release, named, Reason.SCHEMA_VIOLATION)
+    stated = {entry["path"]: (entry["hash"].removeprefix("sha256:"), entry["bytes"]) for entry in document["resources"]}
+    listed = {path: published.files.get(path) for path in stated} | published.data
+    yield judge("described files", DATA_PACKAGE, listed, stated, Reason.DIGEST_MISMATCH)
+    for entry in document["resources"]:
+        if entry["path"] in published.data:
+            fields = entry["schema"]["fields"]
+            names = [field["name"] for field in fields]
+            yield judge("columns", DATA_PACKAGE, published.manifest["columns"], names, Reason.SCHEMA_VIOLATION)
+            enums = {field["name"]: field.get("constraints", {}).get("enum") for field in fields}
+            stated_codes = {name: codes for name, codes in enums.items() if codes is not None}
+            yield _same_codes(DATA_PACKAGE, published.codes, stated_codes)
+
+
+def _csvw(content: bytes, published: Published) -> Iterator[VerificationResult]:
+    document = documents.parse(content, "csvw")
+    yield judge("same release", CSVW, published.release, document["dc:identifier"], Reason.SCHEMA_VIOLATION)
+    table = document["tables"][0]
+    found = published.files.get(table["url"], ("no such file", 0))[0]
+    yield judge("described files", CSVW, found, table.get("schema:sha256"), Reason.DIGEST_MISMATCH)
+    titles = [column["titles"] for column in table["tableSchema"]["columns"]]
+    yield judge("columns", CSVW, published.manifest["columns"], titles, Reason.SCHEMA_VIOLATION)
+
+
+def _dcat(content: bytes, published: Published) -> Iterator[VerificationResult]:
+    document = documents.parse(content, "dcat")
+    named = (document["dct:identifier"], document["dcat:version"])
+    release = (published.release, published.manifest["version"])
+    yield judge("same release", DCAT, release, named, Reason.SCHEMA_VIOLATION)
+    stated = {
+        entry["dcat:accessURL"]["@id"]: (
+            entry["spdx:checksum"]["spdx:checksumValue"]["@value"],
+            int(entry["dcat:byteSize"]["@value"]),
+        )
+        for entry in document["dcat:distribution"]
+    }
+    yield judge("described files", DCAT, published.data, stated, Reason.DIGEST_MISMATCH)
+
+
+def _ddi(content: bytes, published: Published) -> Iterator[VerificationResult]:
+    # no document of ours declares types or entities, and a parser that meets none cannot be made to expand any
+    if len(content) > _LARGEST_XML_BYTES or b"<!" in content:
+        yield failed("schema", DDI, "XML without declarations", "a declaration or a comment", Reason.SCHEMA_VIOLATION)
+        return
+    root = ElementTree.fromstring(content)
+    names = {"d": NAMESPACE}
+    identifier = root.findtext("d:stdyDscr/d:citation/d:titlStmt/d:IDNo", None, names)
+    yield judge("same release", DDI, published.release, identifier, Reason.SCHEMA_VIOLATION)
+    stated = {
+        entry.get("URI"): tuple(entry.findtext(f"d:notes[@type='{kind}']", None, names) for kind in ("sha256", "bytes"))
+        for entry in root.findall("d:fileDscr", names)
+    }
+    listed = {path: (digest, str(size)) for path, (digest, size) in published.data.items()}
+    yield judge("described files", DDI, listed, stated, Reason.DIGEST_MISMATCH)
+    rows = {entry.text for entry in root.findall("d:fileDscr/d:fileTxt/d:dimensns/d:caseQnty", names)}
+    yield judge("rows", DDI, {str(published.manifest["rows"])}, rows, Reason.SCHEMA_VIOLATION)
+    variables = root.findall("d:dataDscr/d:var", names)
+    found = [entry.get("name") for entry in variables]
+    yield judge("columns", DDI, published.manifest["columns"], found, Reason.SCHEMA_VIOLATION)
+    codes = {
+        entry.get("name"): [value.text or "" for value in entry.findall("d:catgry/d:catValu", names)]
+        for entry in variables
+        if entry.find("d:catgry", names) is not None
+    }
+    texts = {name: [str(code) for code in listed_codes] for name, listed_codes in published.codes.items()}
+    yield _same_codes(DDI, texts, codes)
+
+
+def _dp_statement(content: bytes, published: Published) -> Iterator[VerificationResult]:
+    document, statement = documents.parse(content, "dp_statement"), published.statement
+    named = f"{document['dataset']}/{document['version']}"
+    yield judge("same release", DP_STATEMENT, published.release, named, Reason.SCHEMA_VIOLATION)
+    stated = document["registry"]["deployment"]["privacy_loss"]["privacy_parameters"]
+    claimed = {name: statement.get(f"{name}_guarantee", "0") for name in ("epsilon", "delta")}
+    # under loss_from: original the amounts bear another name, and nothing is claimed here
+    amounts = {name: float(amount) for name, amount in claimed.items() if float(amount)}
+    yield judge("amounts", DP_STATEMENT, amounts, stated, Reason.CLAIM_NOT_CERTIFIED)
+
+
+def _same_codes(path: str, required: Mapping[str, Any], came: Mapping[str | None, Any]) -> VerificationResult:
+    """Whether code lists are those of the channel file; they can be long, so columns are named and codes are not."""
+    columns = required.keys() | came.keys()
+    others = sorted(str(name) for name in columns if required.get(str(name)) != came.get(name))
+    words = "the codes that the channel file declares"
+    if not others:
+        return passed("codes", path, words, Reason.SCHEMA_VIOLATION)
+    return failed("codes", path, words, f"others in {', '.join(others)}", Reason.SCHEMA_VIOLATION)
+
+
+_CHECKS: Mapping[str, Callable[[bytes, Published], Iterator[VerificationResult]]] = {
+    DATA_PACKAGE: _data_package,
+    CSVW: _csvw,
+    DCAT: _dcat,
+    DDI: _ddi,
+    DP_STATEMENT: _dp_statement,
+}
