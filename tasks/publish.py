@@ -21,7 +21,7 @@ from trasgo_lib.budget import Cost
 from trasgo_lib.checks import CheckReport
 from trasgo_lib.errors import ConflictError, Reason
 from trasgo_lib.keys import KeyedDigest
-from trasgo_lib.loop import History, RoundEntry, Stop
+from trasgo_lib.loop import History, Predictions, RoundEntry, Stop
 from trasgo_lib.records import Entry, State
 from trasgo_lib.release import (
     MANIFEST,
@@ -44,10 +44,12 @@ class Course:
     Args:
         history: every round.
         stop: why it ended.
+        predictions: after each round, the losses expected at levels not drawn yet; from released codes alone.
     """
 
     history: History = field(repr=False)
     stop: Stop = field(repr=False)
+    predictions: tuple[Predictions, ...] = field(default=(), repr=False)
 
     @property
     def draws(self) -> tuple[RoundEntry, ...]:
@@ -56,6 +58,27 @@ class Course:
         for entries in self.history.rounds:
             last.update({(entry.unit, entry.attempt): entry for entry in entries})
         return tuple(last.values())
+
+    @property
+    def drawn_in(self) -> dict[tuple[str, int], int]:
+        """The round of each draw, from 1, by unit and number of the draw."""
+        rounds: dict[tuple[str, int], int] = {}
+        for number, entries in enumerate(self.history.rounds, 1):
+            for entry in entries:
+                rounds.setdefault((entry.unit, entry.attempt), number)
+        return rounds
+
+    @property
+    def foreseen(self) -> dict[tuple[str, int], tuple[float, float, float]]:
+        """What each draw was predicted to lose, from the round before it; draws of the first round are not in it."""
+        levels = self.history.draws
+        found = {}
+        for (unit, attempt), number in self.drawn_in.items():
+            for one in self.predictions[number - 2].get(unit, ()) if 2 <= number <= len(self.predictions) + 1 else ():
+                loss = one.loss
+                if one.level == levels[unit, attempt] and None not in (loss.value, loss.low, loss.high):
+                    found[unit, attempt] = (float(loss.value or 0), float(loss.low or 0), float(loss.high or 0))
+        return found
 
 
 @task(name="hold", **IDEMPOTENT_IO)
@@ -166,7 +189,7 @@ def _facts(session: Session, rows: int, course: Course, checked: Checked) -> Rel
     return ReleaseFacts(
         plan=plan,
         rows=rows,
-        outcomes=unit_outcomes(plan, course.draws),
+        outcomes=unit_outcomes(plan, course.draws, course.drawn_in, course.foreseen),
         account_to_date=_account_to_date(session),
         checks=checked.report,
         created=session.event_of(State.CHECKED).at,
