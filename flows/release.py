@@ -96,7 +96,11 @@ def _loop(
         step = next_step(plan, history, measured.predictions)
     show_rounds(plan, history)
     units = [unit.name for unit in plan.units]
-    return Course(history, step, tuple(predictions)), tuple(newest[name] for name in units), tuple(released[name] for name in units)
+    return (
+        Course(history, step, tuple(predictions)),
+        tuple(newest[name] for name in units),
+        tuple(released[name] for name in units),
+    )
 
 
 def _next_draw(before: Draw | None, unit: str, level: Epsilon) -> Draw:

@@ -16,7 +16,7 @@ from tasks.policies import IDEMPOTENT_IO, PURE, at_boundary
 from tasks.session import RunRef, Session, open_session
 from tasks.signing import own_entries, previous_evidence, signing_of
 from tasks.waiting import announce, put_waiting
-from tasks.workspace import ESTIMATES, INPUT_REPORT, LOSSES, Workspace
+from tasks.workspace import COMPARISON, ESTIMATES, INPUT_REPORT, LOSSES, Workspace
 from trasgo_lib.budget import Cost
 from trasgo_lib.checks import CheckReport
 from trasgo_lib.errors import ConflictError, Reason
@@ -87,7 +87,7 @@ def hold(ref: RunRef, course: Course) -> None:
     """Keep the evidence of a version whose targets are not met; nothing is published, what was drawn stays charged."""
     session = open_session(ref)
     session.advance("drawn", course.stop.reason, **_made_with())
-    _put_evidence(session, course, CheckReport(()), State.HELD)
+    _put_evidence(session, course, State.HELD)
     session.advance("held", f"targets not met: {course.stop.reason}")
     session.remove_work()
     _LOGGER.info("hold: targets not met within the total")
@@ -132,7 +132,7 @@ def publish(ref: RunRef, rows: int, course: Course, checked: Checked) -> None:
     session.require_superseded()
     if not session.public.exists(f"{prefix}/{MANIFEST}"):
         staged = _stage(session, rows, course, checked)
-        _put_evidence(session, course, checked.report, State.PUBLISHED)
+        _put_evidence(session, course, State.PUBLISHED, checked)
         publish_package(staged, session.public, prefix)
     else:
         _require_these_data(session, prefix, checked)
@@ -152,7 +152,7 @@ def package(ref: RunRef, rows: int, course: Course, checked: Checked) -> None:
     """
     session = open_session(ref)
     staged = _stage(session, rows, course, checked)
-    _put_evidence(session, course, checked.report, State.CHECKED)
+    _put_evidence(session, course, State.CHECKED, checked)
     put_waiting(session, staged)
     session.remove_work()
     _LOGGER.info("package: %s/%s waits in the restricted root", session.plan.dataset, session.plan.version)
@@ -203,7 +203,7 @@ def _account_to_date(session: Session) -> Cost:
     return own_entries(session)[-1].spent
 
 
-def _put_evidence(session: Session, course: Course, report: CheckReport, state: State) -> None:
+def _put_evidence(session: Session, course: Course, state: State, checked: Checked | None = None) -> None:
     plan = session.plan
     workspace = Workspace(session.work)
     rounds = tuple(
@@ -219,10 +219,12 @@ def _put_evidence(session: Session, course: Course, report: CheckReport, state: 
         input_report=workspace.read_json(INPUT_REPORT) or {},
         losses=workspace.read_json(LOSSES) or {},
         estimates=workspace.read_json(ESTIMATES) or {},
+        comparison=workspace.read_json(COMPARISON) or {},
         shortfalls=tuple((shortfall.unit, shortfall.message) for shortfall in course.stop.shortfalls),
     )
     ledger = [_ledger_row(entry) for entry in own_entries(session)]
-    evidence = Evidence(facts, report, _provenance(session), ledger)
+    report, pages = (CheckReport(()), ()) if checked is None else (checked.report, (checked.docs,))
+    evidence = Evidence(facts, report, _provenance(session), ledger, pages)
     prefix = release_prefix(plan.dataset, plan.version)
     publish_package(stage_restricted(evidence, session.work), session.restricted, prefix)
 

@@ -21,6 +21,7 @@ _KINDS = {
     ".parquet": "application/vnd.apache.parquet",
     ".csv": "text/csv",
     ".json": "application/json",
+    ".html": "text/html",
     ".md": "text/markdown",
     ".pem": "application/x-pem-file",
 }
@@ -30,6 +31,7 @@ _NAMES = {
     "channel.json": "channel of every noised column, with its decoder",
     "statement.json": "privacy statement",
     "report.md": "report for people",
+    "report.html": "report for people, with charts",
     "signing-key.pem": "public half of the key that signed",
 }
 _LISTS = (

@@ -27,7 +27,7 @@ from trasgo_lib.release.manifest import (
     sums_text,
 )
 from trasgo_lib.release.statement import statement_document
-from trasgo_lib.reporting import ReleaseFacts, render_report
+from trasgo_lib.reporting import ReleaseFacts, render_report, render_report_page
 from trasgo_lib.storage import ObjectStore
 
 if TYPE_CHECKING:
@@ -36,6 +36,7 @@ if TYPE_CHECKING:
 CHANNEL = "channel.json"
 STATEMENT = "statement.json"
 REPORT = "report.md"
+REPORT_PAGE = "report.html"
 
 
 @dataclass(frozen=True, slots=True)
@@ -134,6 +135,7 @@ def stage_package(
         _write(CHANNEL, documents.dump(channel_document(facts), "channel"), work),
         _write(STATEMENT, documents.dump(statement_document(facts), "statement"), work),
         _write(REPORT, render_report(facts).encode(), work),
+        _write(REPORT_PAGE, render_report_page(facts).encode(), work),
     ]
     if signing is not None:
         described.append(_write(SIGNING_KEY, signing.key.public.to_pem(), work))
