@@ -20,7 +20,7 @@ from tasks.session import RunRef, open_session
 from tasks.source import require_same_source
 from trasgo_lib.amounts import Epsilon
 from trasgo_lib.data import PrivateTable, ReleasedCodes, ReleasedTable
-from trasgo_lib.loop import Continue, History, Stop, first_step, next_step
+from trasgo_lib.loop import Continue, History, Predictions, Stop, first_step, next_step
 from trasgo_lib.plan import ReleasePlan
 
 _RUNNER: TaskRunner[Any] = ThreadPoolTaskRunner(max_workers=os.cpu_count() or 1)
@@ -79,6 +79,7 @@ def _loop(
     released: dict[str, ReleasedCodes] = {}
     measured: Measured | None = None
     history = History()
+    predictions: list[Predictions] = []
     step: Continue | Stop = first_step(plan)
     while isinstance(step, Continue):
         draws = tuple(_next_draw(newest.get(unit), unit, level) for unit, level in step.levels)
@@ -90,11 +91,16 @@ def _loop(
         current = tuple(newest[unit.name] for unit in plan.units)
         measured = measure_round(ref, table, [released[unit.name] for unit in plan.units], current, opaque(measured))
         history = history.append(measured.entries)
+        predictions.append(measured.predictions)
         progress.after_round(len(history.rounds))
         step = next_step(plan, history, measured.predictions)
     show_rounds(plan, history)
     units = [unit.name for unit in plan.units]
-    return Course(history, step), tuple(newest[name] for name in units), tuple(released[name] for name in units)
+    return (
+        Course(history, step, tuple(predictions)),
+        tuple(newest[name] for name in units),
+        tuple(released[name] for name in units),
+    )
 
 
 def _next_draw(before: Draw | None, unit: str, level: Epsilon) -> Draw:

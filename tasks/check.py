@@ -11,10 +11,17 @@ from prefect import task
 from tasks.draw import Draw
 from tasks.policies import PURE, at_boundary
 from tasks.session import RunRef, open_session
-from trasgo_lib.checks import CheckReport, check_batches, expected_table, judge_probe, probe_rows
+from trasgo_lib.checks import DATA_DOCS, CheckReport, check_batches, data_docs, expected_table, judge_probe, probe_rows
 from trasgo_lib.data import PrivateCodes, ReleasedCodes, ReleasedTable, codes_digest, read_codes, write_batch
 from trasgo_lib.mechanisms import probe_codes
-from trasgo_lib.release import StagedFile, compare_staged, public_types, read_parquet_batches, stage_data
+from trasgo_lib.release import (
+    StagedFile,
+    compare_staged,
+    public_types,
+    read_parquet_batches,
+    stage_data,
+    stage_page,
+)
 
 _LOGGER = logging.getLogger("trasgo")
 
@@ -27,11 +34,13 @@ class Checked:
         files: the staged data files.
         report: every check, probes included.
         codes: keyed digest of each unit's released codes, in plan order; private.
+        docs: the staged Data Docs, for the restricted root.
     """
 
     files: tuple[StagedFile, ...]
     report: CheckReport
     codes: tuple[tuple[str, str], ...] = field(repr=False)
+    docs: StagedFile
 
 
 @task(name="prepare probe", **PURE)
@@ -74,4 +83,6 @@ def check_release(
         for draw, (inputs, outputs) in zip(draws, probed, strict=True)
     )
     _LOGGER.info("check: %d checks, %d failed", len(report.results), len(report.failures))
-    return Checked(files, report, tuple((codes.unit, codes.digest) for codes in released.units))
+    page = data_docs(expected, report, f"{plan.dataset}, version {plan.version}")
+    docs = stage_page(DATA_DOCS, page.encode(), session.work)
+    return Checked(files, report, tuple((codes.unit, codes.digest) for codes in released.units), docs)

@@ -18,7 +18,7 @@ from prefect import task
 from tasks.draw import Draw
 from tasks.policies import PURE, at_boundary
 from tasks.session import RunRef, Session, open_session
-from tasks.workspace import ESTIMATES, LOSSES, Workspace
+from tasks.workspace import COMPARISON, ESTIMATES, LOSSES, Workspace
 from trasgo_lib.data import PrivateCodes, PrivateTable, ReleasedCodes, read_batches
 from trasgo_lib.errors import StoreError
 from trasgo_lib.loop import (
@@ -31,7 +31,14 @@ from trasgo_lib.loop import (
     predicted_rungs,
 )
 from trasgo_lib.noise import Keystream
-from trasgo_lib.utility import LossEstimates, Measurement, estimate_losses, loss_columns, measure
+from trasgo_lib.utility import (
+    LossEstimates,
+    Measurement,
+    comparison_document,
+    estimate_losses,
+    loss_columns,
+    measure,
+)
 
 _LOGGER = logging.getLogger("trasgo")
 
@@ -100,7 +107,9 @@ def measure_exactly(ref: RunRef, table: PrivateTable, released: Sequence[Release
     except (OSError, StoreError, MemoryError):
         raise
     except Exception as error:  # noqa: BLE001 whatever it is, it came from raw data
-        Workspace(session.work).write_json(LOSSES, {"columns": [], "not_computed": type(error).__name__})
+        workspace = Workspace(session.work)
+        workspace.write_json(LOSSES, {"columns": [], "not_computed": type(error).__name__})
+        workspace.write_json(COMPARISON, {})
 
 
 def _exact(
@@ -119,7 +128,9 @@ def _exact(
         attempts={draw.unit: draw.attempt for draw in draws},
         before=before,
     )
-    Workspace(session.work).write_json(LOSSES, measurement.losses.to_json())
+    workspace = Workspace(session.work)
+    workspace.write_json(LOSSES, measurement.losses.to_json())
+    workspace.write_json(COMPARISON, comparison_document(measurement, loss_columns(session.plan)))
     entries = tuple(
         measured_entry(session.plan.unit(draw.unit), draw.level, draw.attempt, measurement.losses) for draw in draws
     )

@@ -16,12 +16,12 @@ from tasks.policies import IDEMPOTENT_IO, PURE, at_boundary
 from tasks.session import RunRef, Session, open_session
 from tasks.signing import own_entries, previous_evidence, signing_of
 from tasks.waiting import announce, put_waiting
-from tasks.workspace import ESTIMATES, INPUT_REPORT, LOSSES, Workspace
+from tasks.workspace import COMPARISON, ESTIMATES, INPUT_REPORT, LOSSES, Workspace
 from trasgo_lib.budget import Cost
 from trasgo_lib.checks import CheckReport
 from trasgo_lib.errors import ConflictError, Reason
 from trasgo_lib.keys import KeyedDigest
-from trasgo_lib.loop import History, RoundEntry, Stop
+from trasgo_lib.loop import History, Predictions, RoundEntry, Stop
 from trasgo_lib.records import Entry, State
 from trasgo_lib.release import (
     MANIFEST,
@@ -44,10 +44,12 @@ class Course:
     Args:
         history: every round.
         stop: why it ended.
+        predictions: after each round, the losses expected at levels not drawn yet; from released codes alone.
     """
 
     history: History = field(repr=False)
     stop: Stop = field(repr=False)
+    predictions: tuple[Predictions, ...] = field(default=(), repr=False)
 
     @property
     def draws(self) -> tuple[RoundEntry, ...]:
@@ -57,6 +59,27 @@ class Course:
             last.update({(entry.unit, entry.attempt): entry for entry in entries})
         return tuple(last.values())
 
+    @property
+    def drawn_in(self) -> dict[tuple[str, int], int]:
+        """The round of each draw, from 1, by unit and number of the draw."""
+        rounds: dict[tuple[str, int], int] = {}
+        for number, entries in enumerate(self.history.rounds, 1):
+            for entry in entries:
+                rounds.setdefault((entry.unit, entry.attempt), number)
+        return rounds
+
+    @property
+    def foreseen(self) -> dict[tuple[str, int], tuple[float, float, float]]:
+        """What each draw was predicted to lose, from the round before it; draws of the first round are not in it."""
+        levels = self.history.draws
+        found = {}
+        for (unit, attempt), number in self.drawn_in.items():
+            for one in self.predictions[number - 2].get(unit, ()) if 2 <= number <= len(self.predictions) + 1 else ():
+                loss = one.loss
+                if one.level == levels[unit, attempt] and None not in (loss.value, loss.low, loss.high):
+                    found[unit, attempt] = (float(loss.value or 0), float(loss.low or 0), float(loss.high or 0))
+        return found
+
 
 @task(name="hold", **IDEMPOTENT_IO)
 @at_boundary
@@ -64,7 +87,7 @@ def hold(ref: RunRef, course: Course) -> None:
     """Keep the evidence of a version whose targets are not met; nothing is published, what was drawn stays charged."""
     session = open_session(ref)
     session.advance("drawn", course.stop.reason, **_made_with())
-    _put_evidence(session, course, CheckReport(()), State.HELD)
+    _put_evidence(session, course, State.HELD)
     session.advance("held", f"targets not met: {course.stop.reason}")
     session.remove_work()
     _LOGGER.info("hold: targets not met within the total")
@@ -109,7 +132,7 @@ def publish(ref: RunRef, rows: int, course: Course, checked: Checked) -> None:
     session.require_superseded()
     if not session.public.exists(f"{prefix}/{MANIFEST}"):
         staged = _stage(session, rows, course, checked)
-        _put_evidence(session, course, checked.report, State.PUBLISHED)
+        _put_evidence(session, course, State.PUBLISHED, checked)
         publish_package(staged, session.public, prefix)
     else:
         _require_these_data(session, prefix, checked)
@@ -129,7 +152,7 @@ def package(ref: RunRef, rows: int, course: Course, checked: Checked) -> None:
     """
     session = open_session(ref)
     staged = _stage(session, rows, course, checked)
-    _put_evidence(session, course, checked.report, State.CHECKED)
+    _put_evidence(session, course, State.CHECKED, checked)
     put_waiting(session, staged)
     session.remove_work()
     _LOGGER.info("package: %s/%s waits in the restricted root", session.plan.dataset, session.plan.version)
@@ -166,7 +189,7 @@ def _facts(session: Session, rows: int, course: Course, checked: Checked) -> Rel
     return ReleaseFacts(
         plan=plan,
         rows=rows,
-        outcomes=unit_outcomes(plan, course.draws),
+        outcomes=unit_outcomes(plan, course.draws, course.drawn_in, course.foreseen),
         account_to_date=_account_to_date(session),
         checks=checked.report,
         created=session.event_of(State.CHECKED).at,
@@ -180,7 +203,7 @@ def _account_to_date(session: Session) -> Cost:
     return own_entries(session)[-1].spent
 
 
-def _put_evidence(session: Session, course: Course, report: CheckReport, state: State) -> None:
+def _put_evidence(session: Session, course: Course, state: State, checked: Checked | None = None) -> None:
     plan = session.plan
     workspace = Workspace(session.work)
     rounds = tuple(
@@ -196,10 +219,12 @@ def _put_evidence(session: Session, course: Course, report: CheckReport, state: 
         input_report=workspace.read_json(INPUT_REPORT) or {},
         losses=workspace.read_json(LOSSES) or {},
         estimates=workspace.read_json(ESTIMATES) or {},
+        comparison=workspace.read_json(COMPARISON) or {},
         shortfalls=tuple((shortfall.unit, shortfall.message) for shortfall in course.stop.shortfalls),
     )
     ledger = [_ledger_row(entry) for entry in own_entries(session)]
-    evidence = Evidence(facts, report, _provenance(session), ledger)
+    report, pages = (CheckReport(()), ()) if checked is None else (checked.report, (checked.docs,))
+    evidence = Evidence(facts, report, _provenance(session), ledger, pages)
     prefix = release_prefix(plan.dataset, plan.version)
     publish_package(stage_restricted(evidence, session.work), session.restricted, prefix)
 

@@ -59,7 +59,7 @@ def forecast(
             loaded, plan = read_plan(config)
             found = foresee(loaded, plan, questions, lambda words: logging.getLogger("trasgo").info("%s", words))
         if chart is not None:
-            from trasgo_lib.reporting.forecast_chart import forecast_chart
+            from trasgo_lib.reporting.charts.forecast import forecast_chart
 
             chart.write_bytes(forecast_chart(found))
         if as_json:

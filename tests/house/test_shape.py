@@ -24,7 +24,7 @@ HEAVY = {
     "typer": {"flows/cli"},
     "rich": {"flows/cli"},
     "prefect": {"flows", "tasks"},
-    "matplotlib": {"trasgo_lib/reporting/forecast_chart.py"},
+    "matplotlib": {"trasgo_lib/reporting/charts"},
 }
 
 

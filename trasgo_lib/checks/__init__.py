@@ -4,6 +4,7 @@ The only importer of great_expectations, and only inside functions: importing th
 """
 
 from trasgo_lib.checks.batches import check_batches
+from trasgo_lib.checks.data_docs import DATA_DOCS, data_docs
 from trasgo_lib.checks.equality import csv_equals_parquet, parquet_equals_parquet, read_csv_batches
 from trasgo_lib.checks.expected import (
     ExpectedColumn,
@@ -19,6 +20,7 @@ from trasgo_lib.checks.probe import FALSE_ALARM, LEAST_ROWS, judge_probe, probe_
 from trasgo_lib.checks.report import CheckReport, CheckResult
 
 __all__ = [
+    "DATA_DOCS",
     "FALSE_ALARM",
     "LEAST_ROWS",
     "CheckReport",
@@ -29,6 +31,7 @@ __all__ = [
     "PublishedPart",
     "check_batches",
     "csv_equals_parquet",
+    "data_docs",
     "domain_types",
     "expected_table",
     "expected_unit",

@@ -30,7 +30,7 @@ def check_batches(expected: ExpectedTable, batches: Iterable[pa.RecordBatch]) ->
         released values at the bounds.
     """
     grids = {unit: grid for unit, grid in _grids(expected) if grid is not None}
-    rules = _rules(expected, grids)
+    rules = rules_of(expected)
     validator = BatchValidator(rules)
     checks: list[RunningCheck] = [RuleCheck(number, rule, expected) for number, rule in enumerate(rules)]
     checks += [TypeCheck(column) for column in expected.columns]
@@ -59,7 +59,13 @@ def _columns_of(expected: ExpectedTable, unit: str) -> tuple[ExpectedColumn, ...
     return tuple(column for column in expected.columns if (column.unit or column.name) == unit)
 
 
-def _rules(expected: ExpectedTable, grids: dict[str, Grid]) -> tuple[Rule, ...]:
+def rules_of(expected: ExpectedTable) -> tuple[Rule, ...]:
+    """What Great Expectations is asked about every batch, in the order of the report.
+
+    Args:
+        expected: what the plan declares.
+    """
+    grids = {unit: grid for unit, grid in _grids(expected) if grid is not None}
     rules = [
         Rule("columns", allowed=tuple(column.name for column in expected.columns)),
         Rule("rows", lower=1, upper=max(expected.rows, 1)),

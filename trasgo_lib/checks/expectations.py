@@ -56,7 +56,7 @@ class BatchValidator:
     def __init__(self, rules: Sequence[Rule]) -> None:
         from great_expectations import ExpectationSuite
 
-        expectations = [_expectation(rule, number) for number, rule in enumerate(rules)]
+        expectations = [expectation(rule, number) for number, rule in enumerate(rules)]
         self._suite = ExpectationSuite(name="released batch", expectations=expectations)
         self._batches = _batch_definition(ephemeral_context())
         self._count = len(rules)
@@ -102,7 +102,13 @@ def _batch_definition(context: EphemeralDataContext) -> BatchDefinition[Any]:
     return asset.add_batch_definition_whole_dataframe("batch")
 
 
-def _expectation(rule: Rule, number: int) -> Expectation:
+def expectation(rule: Rule, number: int) -> Expectation:
+    """The expectation of a rule.
+
+    Args:
+        rule: what is expected.
+        number: position of the rule, kept in the metadata.
+    """
     from great_expectations import expectations
 
     known: Any = expectations

@@ -49,12 +49,17 @@ class RuleCheck:
         of_what = f"of {rows} released rows" if self._column is not None else f"in {self._batches} batches"
         failing = self._failing_rows if self._column is not None else self._failing_batches
         return CheckResult(
-            name="batch_rows" if self._rule.kind == "rows" else self._rule.kind,
+            name=result_name(self._rule),
             column=self._rule.column,
             passed=self._batches > 0 and self._failing_batches == 0,
             observed=f"{failing} failing {of_what}",
             limit=_LIMITS[self._rule.kind](self._rule),
         )
+
+
+def result_name(rule: Rule) -> str:
+    """Under which name a rule's result stands in a report."""
+    return "batch_rows" if rule.kind == "rows" else rule.kind
 
 
 _LIMITS: dict[RuleKind, Callable[[Rule], str]] = {

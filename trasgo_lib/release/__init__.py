@@ -11,6 +11,7 @@ from trasgo_lib.release.manifest import ENVELOPE, MANIFEST, SIGNING_KEY, SUMS, S
 from trasgo_lib.release.package import (
     CHANNEL,
     REPORT,
+    REPORT_PAGE,
     STATEMENT,
     StagedPackage,
     compare_staged,
@@ -19,7 +20,7 @@ from trasgo_lib.release.package import (
     stage_data,
     stage_package,
 )
-from trasgo_lib.release.restricted import Evidence, restricted_documents, stage_restricted
+from trasgo_lib.release.restricted import Evidence, restricted_documents, stage_restricted, stage_page
 from trasgo_lib.release.statement import statement_document
 from trasgo_lib.release.verification import SignatureState, VerificationReport, VerificationResult
 from trasgo_lib.release.verify import verify_release
@@ -30,6 +31,7 @@ __all__ = [
     "ENVELOPE",
     "MANIFEST",
     "REPORT",
+    "REPORT_PAGE",
     "SIGNING_KEY",
     "STATEMENT",
     "SUMS",
@@ -68,6 +70,7 @@ __all__ = [
     "stage_data",
     "stage_package",
     "stage_restricted",
+    "stage_page",
     "statement_document",
     "verify_release",
     "withdrawal_bytes",

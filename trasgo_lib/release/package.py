@@ -28,7 +28,7 @@ from trasgo_lib.release.manifest import (
 )
 from trasgo_lib.release.standards import standard_files
 from trasgo_lib.release.statement import statement_document
-from trasgo_lib.reporting import ReleaseFacts, render_report
+from trasgo_lib.reporting import ReleaseFacts, render_report, render_report_page
 from trasgo_lib.storage import ObjectStore
 
 if TYPE_CHECKING:
@@ -37,6 +37,7 @@ if TYPE_CHECKING:
 CHANNEL = "channel.json"
 STATEMENT = "statement.json"
 REPORT = "report.md"
+REPORT_PAGE = "report.html"
 
 
 @dataclass(frozen=True, slots=True)
@@ -135,6 +136,7 @@ def stage_package(
         _write(CHANNEL, documents.dump(channel_document(facts), "channel"), work),
         _write(STATEMENT, documents.dump(statement_document(facts), "statement"), work),
         _write(REPORT, render_report(facts).encode(), work),
+        _write(REPORT_PAGE, render_report_page(facts).encode(), work),
         *standard_files(facts, data, lambda key, content: _write(key, content, work)),
     ]
     if signing is not None:

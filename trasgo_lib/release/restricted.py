@@ -10,9 +10,11 @@ from typing import Any
 from trasgo_lib.checks import CheckReport
 from trasgo_lib.release import documents
 from trasgo_lib.release.data_files import create_staged
-from trasgo_lib.release.manifest import staged_file
-from trasgo_lib.release.package import REPORT, StagedPackage
-from trasgo_lib.reporting import RestrictedFacts, metadata, render_restricted_report
+from trasgo_lib.release.manifest import StagedFile, staged_file
+from trasgo_lib.release.package import REPORT, REPORT_PAGE, StagedPackage
+from trasgo_lib.reporting import RestrictedFacts, metadata, render_restricted_page, render_restricted_report
+
+_FOLDER = "restricted"
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,12 +26,14 @@ class Evidence:
         checks: the output checks.
         provenance: what ran, on what, as strict JSON; private. It may name the host and hold keyed input digests.
         ledger: the ledger's entries for this version, as strict JSON.
+        pages: staged pages that come from elsewhere, such as the Data Docs of the checks.
     """
 
     facts: RestrictedFacts
     checks: CheckReport
     provenance: Mapping[str, Any]
     ledger: Sequence[Mapping[str, Any]]
+    pages: tuple[StagedFile, ...] = ()
 
 
 def restricted_documents(evidence: Evidence) -> dict[str, dict[str, Any]]:
@@ -80,20 +84,28 @@ def stage_restricted(evidence: Evidence, work: Path) -> StagedPackage:
         ValueError: for NaN or infinity in a document.
         VerificationError: for a document that does not satisfy its schema.
     """
-    folder = work / "restricted"
-    staged = []
-    for name, document in restricted_documents(evidence).items():
-        key = f"{name}.json"
-        with create_staged(folder / key) as stream:
-            stream.write(documents.dump(document, name))
-        staged.append(staged_file(key, folder / key))
     plan = evidence.facts.plan
-    for key, content in (
-        (REPORT, render_restricted_report(evidence.facts).encode()),
-        (metadata.PROCESSING_RECORD, metadata.processing_record(plan)),
-        (metadata.IMPACT_ASSESSMENT, metadata.impact_assessment(plan)),
-    ):
-        with create_staged(folder / key) as stream:
-            stream.write(content)
-        staged.append(staged_file(key, folder / key))
-    return StagedPackage(tuple(staged))
+    written = {
+        f"{name}.json": documents.dump(document, name) for name, document in restricted_documents(evidence).items()
+    } | {
+        REPORT: render_restricted_report(evidence.facts).encode(),
+        REPORT_PAGE: render_restricted_page(evidence.facts, evidence.checks).encode(),
+        metadata.PROCESSING_RECORD: metadata.processing_record(plan),
+        metadata.IMPACT_ASSESSMENT: metadata.impact_assessment(plan),
+    }
+    staged = [stage_page(key, content, work) for key, content in written.items()]
+    return StagedPackage((*staged, *evidence.pages))
+
+
+def stage_page(key: str, content: bytes, work: Path) -> StagedFile:
+    """Write one restricted file into the work folder, mode 0600.
+
+    Args:
+        key: its path below the version's restricted folder.
+        content: private.
+        work: restricted work folder.
+    """
+    path = work / _FOLDER / key
+    with create_staged(path) as stream:
+        stream.write(content)
+    return staged_file(key, path)

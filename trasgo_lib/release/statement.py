@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from trasgo_lib.budget import Cost, LossEvent, event_from_json, event_to_json
 from trasgo_lib.release.corrections import supersedes_document
-from trasgo_lib.reporting import ReleaseFacts, wording
+from trasgo_lib.reporting import DrawOutcome, ReleaseFacts, wording
 
 if TYPE_CHECKING:
     from trasgo_lib.plan.selection import MechanismSelection
@@ -113,7 +113,13 @@ def _unit(facts: ReleaseFacts, name: str, suffix: str) -> dict[str, Any]:
         "target": None if target is None else {"loss": target.loss, "ceiling": target.ceiling, "met": outcome.met},
         # a loss is public only where it was estimated from released data
         "loss": _loss(outcome.estimate),
+        **({"rounds": [_round(draw) for draw in outcome.draws]} if outcome.draws else {}),
     }
+
+
+def _round(draw: DrawOutcome) -> dict[str, Any]:
+    """In which round a draw was made, what it was predicted to lose and what it is estimated to have lost."""
+    return {"round": draw.round, "predicted": _loss(draw.predicted), "loss": _loss(draw.estimate)}
 
 
 def _mechanism_selection(found: MechanismSelection | None) -> dict[str, Any] | None:

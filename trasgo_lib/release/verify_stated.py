@@ -25,6 +25,7 @@ def verify_stated(statement: dict[str, Any], suffix: str) -> Iterator[Verificati
     yield from _verify_words(statement, suffix)
     for unit in statement["units"]:
         yield from _verify_target(unit, covers_selection=statement["guarantee_covers_selection"])
+        yield from _verify_rounds(unit)
 
 
 def _verify_words(statement: dict[str, Any], suffix: str) -> Iterator[VerificationResult]:
@@ -49,6 +50,18 @@ def _verify_words(statement: dict[str, Any], suffix: str) -> Iterator[Verificati
 
 def _is_zero(amount: str) -> bool:
     return not amount.strip("0.")
+
+
+def _verify_rounds(unit: dict[str, Any]) -> Iterator[VerificationResult]:
+    """Every draw has its round, later draws have later rounds, and the last one's loss is the published one."""
+    if "rounds" not in unit:
+        return
+    rounds = [entry["round"] for entry in unit["rounds"]]
+    yield judge("rounds", unit["name"], len(unit["draws"]), len(rounds), Reason.SCHEMA_VIOLATION)
+    yield judge("order of rounds", unit["name"], sorted(set(rounds)), rounds, Reason.SCHEMA_VIOLATION)
+    yield judge(
+        "loss of the last round", unit["name"], unit["loss"], unit["rounds"][-1]["loss"], Reason.SCHEMA_VIOLATION
+    )
 
 
 def _verify_target(unit: dict[str, Any], *, covers_selection: bool) -> Iterator[VerificationResult]:

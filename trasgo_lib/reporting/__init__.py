@@ -1,16 +1,29 @@
 """Reports for people: public facts for everyone, and exact losses for those who may read them."""
 
-from trasgo_lib.reporting.facts import ReleaseFacts, RoundRecord, UnitOutcome, unit_outcomes
+from trasgo_lib.reporting.facts import DrawOutcome, ReleaseFacts, RoundRecord, UnitOutcome, unit_outcomes
 from trasgo_lib.reporting.public import render_report
-from trasgo_lib.reporting.restricted import RestrictedFacts, RoundFacts, render_restricted_report
+from trasgo_lib.reporting.public_page import render_report_page
+from trasgo_lib.reporting.restricted import (
+    Annex,
+    AnnexTable,
+    RestrictedFacts,
+    RoundFacts,
+    render_restricted_report,
+)
+from trasgo_lib.reporting.restricted_page import render_restricted_page
 
 __all__ = [
+    "Annex",
+    "AnnexTable",
+    "DrawOutcome",
     "ReleaseFacts",
     "RestrictedFacts",
     "RoundFacts",
     "RoundRecord",
     "UnitOutcome",
     "render_report",
+    "render_report_page",
+    "render_restricted_page",
     "render_restricted_report",
     "unit_outcomes",
 ]

@@ -6,7 +6,7 @@ met; the statement says that its guarantee does not cover that choice.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import TYPE_CHECKING, Protocol
@@ -21,6 +21,28 @@ if TYPE_CHECKING:
     from trasgo_lib.plan import ReleasePlan
 
 
+Interval = tuple[float, float, float]
+"""A loss and its 95 % interval: value, low, high."""
+
+Drawing = tuple[str, int]
+"""Which draw: noise unit, and number of its draw from 1."""
+
+
+@dataclass(frozen=True, slots=True)
+class DrawOutcome:
+    """What one draw of a noise unit was expected to lose and what it is estimated to have lost; public.
+
+    Args:
+        round: round of the loop in which it was drawn, from 1.
+        predicted: the target's loss, foreseen from the round before through released codes; None where it was not.
+        estimate: the target's loss, estimated from the draw; None where there is no estimate or no target.
+    """
+
+    round: int
+    predicted: Interval | None = None
+    estimate: Interval | None = None
+
+
 @dataclass(frozen=True, slots=True)
 class UnitOutcome:
     """What happened to one noise unit.
@@ -31,16 +53,20 @@ class UnitOutcome:
         met: whether its target is met; None without a target.
         estimate: the target's loss and its 95 % interval (value, low, high), where losses come from released data and
             an estimate exists; never a loss computed on raw data.
+        draws: one entry a level, or none where the rounds are not known.
     """
 
     unit: str
     levels: tuple[Epsilon, ...]
     met: bool | None
-    estimate: tuple[float, float, float] | None = None
+    estimate: Interval | None = None
+    draws: tuple[DrawOutcome, ...] = ()
 
     def __post_init__(self) -> None:
         if not self.levels:
             raise ValueError(f"noise unit {self.unit} was never drawn")
+        if self.draws and len(self.draws) != len(self.levels):
+            raise ValueError(f"noise unit {self.unit}: {len(self.levels)} levels, {len(self.draws)} draws")
 
 
 class RoundRecord(Protocol):
@@ -75,33 +101,56 @@ class RoundRecord(Protocol):
         """``released`` or ``original``."""
 
 
-def unit_outcomes(plan: ReleasePlan, entries: Iterable[RoundRecord]) -> tuple[UnitOutcome, ...]:
+def unit_outcomes(
+    plan: ReleasePlan,
+    entries: Iterable[RoundRecord],
+    drawn_in: Mapping[Drawing, int] | None = None,
+    foreseen: Mapping[Drawing, Interval] | None = None,
+) -> tuple[UnitOutcome, ...]:
     """What the history says about each unit, in plan order.
 
     Args:
         plan: the compiled plan.
         entries: the history, round by round; a unit that was not drawn again repeats its attempt.
+        drawn_in: the round of each draw; None leaves the rounds out.
+        foreseen: the loss predicted for a draw, from released codes alone.
 
     Raises:
         ValueError: when a unit was never drawn.
     """
-    levels: dict[str, dict[int, Epsilon]] = {unit.name: {} for unit in plan.units}
+    drawn: dict[str, dict[int, RoundRecord]] = {unit.name: {} for unit in plan.units}
     last: dict[str, RoundRecord] = {}
     for entry in entries:
-        levels[entry.unit][entry.attempt] = entry.level
+        drawn[entry.unit][entry.attempt] = entry
         last[entry.unit] = entry
-    return tuple(
-        UnitOutcome(
-            unit=unit.name,
-            levels=tuple(level for _, level in sorted(levels[unit.name].items())),
-            met=None if unit.target is None or unit.name not in last else last[unit.name].met,
-            estimate=None if unit.target is None or unit.name not in last else _estimate(last[unit.name]),
+    outcomes = []
+    for unit in plan.units:
+        has_target = unit.target is not None and unit.name in last
+        of_unit = [entry for _, entry in sorted(drawn[unit.name].items())]
+        outcomes.append(
+            UnitOutcome(
+                unit=unit.name,
+                levels=tuple(entry.level for entry in of_unit),
+                met=last[unit.name].met if has_target else None,
+                estimate=_estimate(last[unit.name]) if has_target else None,
+                draws=tuple(_draw(entry, drawn_in, foreseen or {}, has_target) for entry in of_unit)
+                if drawn_in is not None
+                else (),
+            )
         )
-        for unit in plan.units
-    )
+    return tuple(outcomes)
 
 
-def _estimate(entry: RoundRecord) -> tuple[float, float, float] | None:
+def _draw(
+    entry: RoundRecord, drawn_in: Mapping[Drawing, int], foreseen: Mapping[Drawing, Interval], has_target: bool
+) -> DrawOutcome:
+    which = (entry.unit, entry.attempt)
+    if not has_target:
+        return DrawOutcome(drawn_in[which])
+    return DrawOutcome(drawn_in[which], foreseen.get(which), _estimate(entry))
+
+
+def _estimate(entry: RoundRecord) -> Interval | None:
     """The published loss: only one that was estimated from released data."""
     if entry.source != "released" or entry.loss is None or entry.interval is None:
         return None

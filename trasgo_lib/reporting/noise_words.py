@@ -7,6 +7,7 @@ from math import sqrt
 from typing import TYPE_CHECKING
 
 from trasgo_lib.data import BoxDomain, CategoryDomain, CellsDomain, DateDomain, Domain, NumberDomain, ProductDomain
+from trasgo_lib.reporting.figures import figure_text
 
 if TYPE_CHECKING:
     from trasgo_lib.mechanisms import Channel
@@ -49,7 +50,9 @@ def noise_words(domain: Domain, channel: Channel) -> str:
         unit = (f" {domain.unit}" if domain.unit else "") if isinstance(domain, NumberDomain) else " days"
         spread = sqrt(float(moments.variance[middle])) * float(step)
         moved = channel.score_bias * float(step)
-        may_be_off = f", and may be off by {moved:.2g}{unit} on average" if _is_biased(channel, domain.size) else ""
+        may_be_off = (
+            f", and may be off by {figure_text(moved)}{unit} on average" if _is_biased(channel, domain.size) else ""
+        )
         return f"a decoded value has a standard deviation of {spread:.4g}{unit}{may_be_off}"
     keep = channel.weights(middle)[middle] / channel.total
     what = "cell" if isinstance(domain, (BoxDomain, CellsDomain)) else "label"

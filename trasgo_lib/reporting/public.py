@@ -23,19 +23,19 @@ def render_report(facts: ReleaseFacts) -> str:
     lines = [f"# {cell(info.title)}", ""]
     if info.description:
         lines += [cell(info.description), ""]
-    lines += table(("", ""), _identity(facts))
+    lines += table(("", ""), identity(facts))
     lines += section("What is promised", cell(wording.in_plain_words(facts)))
     lines += table(("", "epsilon", "delta", "geo epsilon per km"), _amounts(facts))
     lines += [cell(wording.account_words(facts.plan)), ""]
     lines += section("Between whom", cell(wording.neighbours(facts.plan)), cell(wording.privacy_unit(facts.plan)))
-    lines += section("Columns", *_columns_lead(facts))
+    lines += section("Columns", *map(cell, columns_lead(facts)))
     lines += table(
         ("column", "mechanism", "domain", "noise", "draws", "charged", "target", "estimated loss", "met"), _units(facts)
     )
-    lines += [*_chosen(facts), *_passed_through(facts)]
+    lines += [*_chosen(facts), *_apart(passed_through(facts))]
     lines += section("Order of the rows", cell(wording.row_order(facts.plan)))
-    lines += section("Output checks", _checks_lead(facts))
-    lines += table(("check", "column", "observed", "limit", "passed"), _checks(facts))
+    lines += section("Output checks", checks_lead(facts))
+    lines += table(("check", "column", "observed", "limit", "passed"), checks_rows(facts))
     lines += section("Not covered by the guarantee")
     lines += bullets(wording.not_covered(facts.plan))
     lines += section("Check it yourself", wording.COMPUTATIONAL_ASSUMPTION, _HOW_TO_CHECK)
@@ -48,10 +48,8 @@ _HOW_TO_CHECK = (
 )
 
 
-_UNIT_HEAD = ("column", "mechanism", "domain", "noise", "draws", "charged", "target", "estimated loss", "met")
-
-
-def _identity(facts: ReleaseFacts) -> Iterator[tuple[str, object]]:
+def identity(facts: ReleaseFacts) -> Iterator[tuple[str, object]]:
+    """What the release is, with names."""
     info = facts.plan.config.release
     yield "data set", facts.plan.dataset
     yield "version", facts.plan.version
@@ -77,7 +75,8 @@ def _amounts(facts: ReleaseFacts) -> Iterator[tuple[str, str, str, str]]:
         yield name + of_what, amount.epsilon.text, amount.delta.text, amount.geo.text
 
 
-def _columns_lead(facts: ReleaseFacts) -> tuple[str, ...]:
+def columns_lead(facts: ReleaseFacts) -> tuple[str, ...]:
+    """How draws were charged."""
     each = "Every draw is charged; the last draw of each column is the one published."
     if any(unit.is_chained for unit in facts.plan.units):
         each = (
@@ -118,7 +117,8 @@ def _chosen(facts: ReleaseFacts) -> Iterator[str]:
             yield ""
 
 
-def _passed_through(facts: ReleaseFacts) -> Iterator[str]:
+def passed_through(facts: ReleaseFacts) -> Iterator[str]:
+    """What became of the columns without noise, a sentence a role."""
     for role, words in (
         ("public", "Published unchanged, without noise"),
         ("drop", "Not published"),
@@ -126,16 +126,23 @@ def _passed_through(facts: ReleaseFacts) -> Iterator[str]:
     ):
         names = [column.name for column in facts.plan.columns if column.role == role]
         if names:
-            yield f"{words}: {cell(', '.join(names))}."
-            yield ""
+            yield f"{words}: {', '.join(names)}."
 
 
-def _checks_lead(facts: ReleaseFacts) -> str:
+def _apart(sentences: Iterator[str]) -> Iterator[str]:
+    for sentence in sentences:
+        yield cell(sentence)
+        yield ""
+
+
+def checks_lead(facts: ReleaseFacts) -> str:
+    """How many checks passed."""
     results = facts.checks.results
     passed = sum(result.passed for result in results)
     return f"{passed} of {len(results)} passed. They read released data, the channel file and public probes only."
 
 
-def _checks(facts: ReleaseFacts) -> Iterator[tuple[object, ...]]:
+def checks_rows(facts: ReleaseFacts) -> Iterator[tuple[object, ...]]:
+    """The output checks, one row each."""
     for result in facts.checks.results:
         yield result.name, result.column or "table", result.observed, result.limit, "yes" if result.passed else "NO"

@@ -7,7 +7,8 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from trasgo_lib.amounts import Epsilon
-from trasgo_lib.reporting.markdown import section, table
+from trasgo_lib.reporting.markdown import cell, section, table
+from trasgo_lib.reporting.records import flat, is_records, shown
 
 if TYPE_CHECKING:
     from trasgo_lib.plan import ReleasePlan
@@ -35,6 +36,36 @@ class RoundFacts:
 
 
 @dataclass(frozen=True, slots=True)
+class AnnexTable:
+    """One table of an annex.
+
+    Args:
+        title: what it holds.
+        header: headings of its columns.
+        rows: as many cells as headings each.
+    """
+
+    title: str
+    header: tuple[str, ...]
+    rows: tuple[tuple[object, ...], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Annex:
+    """A part that another document gives to the restricted report, such as an audit of risk; private.
+
+    Args:
+        title: its heading.
+        paragraphs: what it says in words.
+        tables: after the words.
+    """
+
+    title: str
+    paragraphs: tuple[str, ...] = ()
+    tables: tuple[AnnexTable, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
 class RestrictedFacts:
     """What a run shows to its runner, published or held.
 
@@ -47,6 +78,9 @@ class RestrictedFacts:
         losses: exact losses as strict JSON; private.
         shortfalls: for each unit that misses its target, by how much, in words; private.
         estimates: losses estimated from the released data, as strict JSON; empty where they were not.
+        comparison: distributions, correlations and moved points before and after, as strict JSON; private, and empty
+            where exact losses could not be computed.
+        annexes: what others found out about the release, such as an audit of risk; private.
     """
 
     plan: ReleasePlan
@@ -57,6 +91,8 @@ class RestrictedFacts:
     losses: Mapping[str, Any]
     shortfalls: tuple[tuple[str, str], ...] = ()
     estimates: Mapping[str, Any] = field(default_factory=dict)
+    comparison: Mapping[str, Any] = field(default_factory=dict, repr=False)
+    annexes: tuple[Annex, ...] = ()
 
 
 def render_restricted_report(facts: RestrictedFacts) -> str:
@@ -71,17 +107,22 @@ def render_restricted_report(facts: RestrictedFacts) -> str:
     lines += table(("", ""), [("state", facts.state), ("why the loop stopped", facts.reason)])
     if facts.shortfalls:
         lines += section("Targets not met") + table(("noise unit", "missing"), facts.shortfalls)
-    lines += section("Rounds") + table(("round", "noise unit", "epsilon", "loss", "target", "met"), _rounds(facts))
+    lines += section("Rounds") + table(("round", "noise unit", "epsilon", "loss", "target", "met"), rounds_rows(facts))
     if facts.estimates:
         lead = "Made from released data while the loop ran; the exact losses were computed after every decision."
         lines += section("Estimates beside the truth", lead)
-        lines += table(("column", "loss", "estimate", "95 % interval", "exact"), _side_by_side(facts))
+        lines += table(("column", "loss", "estimate", "95 % interval", "exact"), side_by_side(facts))
     lines += section("Exact losses") + _document(facts.losses)
     lines += section("Input") + _document(facts.input_report)
+    for annex in facts.annexes:
+        lines += section(cell(annex.title), *map(cell, annex.paragraphs))
+        for own in annex.tables:
+            lines += [f"{cell(own.title)}:", "", *table(own.header, own.rows)]
     return "\n".join(lines).rstrip() + "\n"
 
 
-def _rounds(facts: RestrictedFacts) -> Iterator[tuple[object, ...]]:
+def rounds_rows(facts: RestrictedFacts) -> Iterator[tuple[object, ...]]:
+    """Every round, one row a noise unit."""
     for entry in facts.rounds:
         target = facts.plan.unit(entry.unit).target
         ceiling = "none" if target is None else f"{target.loss} at most {target.ceiling}"
@@ -91,51 +132,28 @@ def _rounds(facts: RestrictedFacts) -> Iterator[tuple[object, ...]]:
         yield entry.number, entry.unit, entry.level.text, loss if target is not None else "", ceiling, met
 
 
-def _side_by_side(facts: RestrictedFacts) -> Iterator[tuple[object, ...]]:
+def side_by_side(facts: RestrictedFacts) -> Iterator[tuple[object, ...]]:
+    """Every estimated loss beside the exact one."""
     exact = {column["name"]: column for column in facts.losses.get("columns", [])}
     for column in facts.estimates.get("columns", []):
         for name in ("correlation_loss", "tvd", "js", "kl"):
             found = column[name]
             interval = "" if found["low"] is None else f"{found['low']:.4g} to {found['high']:.4g}"
             estimate = found["reason"] if found["value"] is None else f"{found['value']:.4g}"
-            yield column["name"], name, estimate, interval, _shown(exact.get(column["name"], {}).get(name))
+            yield column["name"], name, estimate, interval, shown(exact.get(column["name"], {}).get(name))
 
 
 def _document(document: Mapping[str, Any]) -> list[str]:
     """A JSON document as tables: one of its plain values, and one for each list of records in it."""
-    lists = {name: value for name, value in document.items() if _is_records(value)}
-    lines = table(("what", "value"), _flat({name: value for name, value in document.items() if name not in lists}))
+    lists = {name: value for name, value in document.items() if is_records(value)}
+    lines = table(("what", "value"), flat({name: value for name, value in document.items() if name not in lists}))
     for records in lists.values():
         lines += _record_table(records)
     return lines
 
 
-def _is_records(value: Any) -> bool:
-    return isinstance(value, list) and bool(value) and all(isinstance(record, Mapping) for record in value)
-
-
 def _record_table(records: Sequence[Mapping[str, Any]]) -> list[str]:
     """One row a record, one column a field."""
     names = list(dict.fromkeys(name for record in records for name in record))
-    rows = ([_shown(record.get(name)) for name in names] for record in records)
+    rows = ([shown(record.get(name)) for name in names] for record in records)
     return table([name.replace("_", " ") for name in names], rows)
-
-
-def _flat(document: Any, path: str = "") -> Iterator[tuple[str, object]]:
-    """Every leaf of a JSON document with its path, in document order."""
-    if isinstance(document, Mapping):
-        for key, value in document.items():
-            yield from _flat(value, f"{path}.{key}" if path else str(key))
-    elif isinstance(document, (list, tuple)):
-        for place, value in enumerate(document):
-            yield from _flat(value, f"{path}[{place}]")
-    else:
-        yield path, _shown(document)
-
-
-def _shown(value: Any) -> object:
-    if isinstance(value, bool):
-        return "yes" if value else "no"
-    if isinstance(value, float):
-        return f"{value:.5g}"
-    return "null" if value is None else value

@@ -2,6 +2,7 @@
 
 from trasgo_lib.utility.coefficients import CORRELATIONS, correlation_ratio, cramers_v, kendall, pearson, spearman
 from trasgo_lib.utility.column_divergence import DEFAULT_BINS, divergence
+from trasgo_lib.utility.comparison import comparison_document
 from trasgo_lib.utility.divergences import Divergence, divergence_of_counts, divergence_of_shares
 from trasgo_lib.utility.frame_correlation import correlation_loss
 from trasgo_lib.utility.histogram import Histogram, equal_bins
@@ -45,6 +46,7 @@ __all__ = [
     "Resampling",
     "Scores",
     "Summary",
+    "comparison_document",
     "correlation_loss",
     "correlation_ratio",
     "cramers_v",

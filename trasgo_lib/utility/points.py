@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from operator import add
 from typing import Protocol, Self
 
 import numpy as np
@@ -18,6 +19,27 @@ _PER_METRE = 1000
 """Displacements are summed in whole millimetres, so that their mean does not depend on the order of the rows."""
 
 
+DISTANCE_EDGES_M = tuple(float(f"{2 ** (place / 2):.3g}") if place else 0.0 for place in range(52))
+"""Upper ends of the distances that are counted apart: none, then two to each doubling, up to half round the globe."""
+
+
+@dataclass(frozen=True, slots=True)
+class GridLayout:
+    """Where the cells of a coarse grid lie.
+
+    Args:
+        rows: lines of the map, from south to north.
+        columns: cells in a line, from west to east.
+        places: int64[size], line times ``columns`` plus cell, for each cell of the grid.
+        aspect: height of the ground by its width.
+    """
+
+    rows: int
+    columns: int
+    places: NDArray[np.int64] = field(repr=False)
+    aspect: float
+
+
 class PointGrid(Protocol):
     """A coarse grid over the codes of one point domain."""
 
@@ -31,6 +53,10 @@ class PointGrid(Protocol):
 
     def cells(self, codes: NDArray[np.integer]) -> NDArray[np.int64]:
         """Grid cell of each code; the missing code, ``domain.size``, becomes ``size``."""
+
+    @property
+    def layout(self) -> GridLayout:
+        """Where the cells lie, for maps."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,6 +84,12 @@ class BoxGrid:
         block = row * self._rows // self.domain.rows * self._columns + column * self._columns // self.domain.columns
         return np.where(codes == self.domain.size, self.size, block)
 
+    @property
+    def layout(self) -> GridLayout:
+        """Where the blocks lie."""
+        places = np.arange(self.size, dtype=np.int64)
+        return GridLayout(self._rows, self._columns, places, self.domain.rows / self.domain.columns)
+
 
 @dataclass(frozen=True, slots=True)
 class CellsGrid:
@@ -66,6 +98,7 @@ class CellsGrid:
     domain: CellsDomain
     size: int
     _cells: NDArray[np.int64] = field(repr=False, compare=False)
+    _used: NDArray[np.int64] = field(repr=False, compare=False)
 
     @classmethod
     def of(cls, domain: CellsDomain) -> Self:
@@ -75,11 +108,20 @@ class CellsGrid:
         east = (longitude - longitude[0] + 180) % 360 - 180
         row, column = _parts(latitude), _parts(east)
         used, place = np.unique(row * GRID_SIDE + column, return_inverse=True)
-        return cls(domain, used.size, np.append(place.astype(np.int64), used.size))
+        return cls(domain, used.size, np.append(place.astype(np.int64), used.size), used.astype(np.int64))
 
     def cells(self, codes: NDArray[np.integer]) -> NDArray[np.int64]:
         """Part of each code: int64[rows]; missing becomes ``size``."""
         return np.asarray(self._cells[codes])
+
+    @property
+    def layout(self) -> GridLayout:
+        """Where the parts lie; a degree of longitude is shorter than one of latitude by the cosine of the middle."""
+        latitude, longitude = self.domain.decode(np.arange(self.domain.size, dtype=np.int32))
+        east = (longitude - longitude[0] + 180) % 360 - 180
+        width = float(np.ptp(east)) * float(np.cos(np.radians(latitude.mean())))
+        aspect = float(np.ptp(latitude)) / width if width else 1.0
+        return GridLayout(GRID_SIDE, GRID_SIDE, self._used, min(max(aspect, 0.2), 5.0))
 
 
 def _parts(degrees: NDArray[np.float64]) -> NDArray[np.int64]:
@@ -116,21 +158,28 @@ class Displacement:
     Args:
         rows: number of such rows.
         millimetres: sum of distances between original and released cell.
+        distances: rows by distance, one count for each of ``DISTANCE_EDGES_M``.
     """
 
     rows: int = 0
     millimetres: int = field(default=0, repr=False)
+    distances: tuple[int, ...] = field(default=(0,) * len(DISTANCE_EDGES_M), repr=False)
 
     @classmethod
     def of(cls, domain: BoxDomain | CellsDomain, original: NDArray[np.int32], released: NDArray[np.int32]) -> Self:
         """The displacement of one batch, row by row."""
         here = (original < domain.size) & (released < domain.size)
         metres = domain.displacement_m(original[here], released[here])
-        return cls(int(np.count_nonzero(here)), int(np.rint(metres * _PER_METRE).astype(np.int64).sum()))
+        # distances: up to and with the edge; what is beyond the last one counts with it
+        place = np.minimum(np.searchsorted(DISTANCE_EDGES_M, metres), len(DISTANCE_EDGES_M) - 1)
+        distances = np.bincount(place, minlength=len(DISTANCE_EDGES_M)).tolist()
+        millimetres = int(np.rint(metres * _PER_METRE).astype(np.int64).sum())
+        return cls(int(np.count_nonzero(here)), millimetres, tuple(distances))
 
     def merge(self, other: Self) -> Self:
         """Both batches together."""
-        return type(self)(self.rows + other.rows, self.millimetres + other.millimetres)
+        distances = tuple(map(add, self.distances, other.distances))
+        return type(self)(self.rows + other.rows, self.millimetres + other.millimetres, distances)
 
     @property
     def mean_m(self) -> float | None:

@@ -9,7 +9,7 @@ import pytest
 from trasgo_lib.amounts import Epsilon
 from trasgo_lib.loop.forecast import Questions, forecast
 from trasgo_lib.plan import read_plan
-from trasgo_lib.reporting.forecast_chart import forecast_chart
+from trasgo_lib.reporting.charts.forecast import forecast_chart
 
 DEMO = Path(__file__).resolve().parents[3] / "configs" / "demo" / "cps1988.yaml"
 
