@@ -7,7 +7,15 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from trasgo_lib.amounts import Delta, Epsilon, Geo
-from trasgo_lib.config import GroupSpec, LoadedConfig, ReleaseConfig, in_file_order, load_config, load_sound_part
+from trasgo_lib.config import (
+    GroupSpec,
+    LoadedConfig,
+    ReleaseConfig,
+    in_file_order,
+    load_config,
+    load_sound_part,
+    not_undecided,
+)
 from trasgo_lib.errors import ConfigError, Fault
 from trasgo_lib.plan.compile_prior import compile_prior
 from trasgo_lib.plan.digest import plan_digest
@@ -90,7 +98,8 @@ def read_plan(path: Path) -> tuple[LoadedConfig, ReleasePlan]:
     try:
         loaded = load_config(path)
     except ConfigError as shape:
-        raise ConfigError(*in_file_order((*shape.faults, *_faults_beside(path)))) from None
+        beside = not_undecided(_faults_beside(path), shape.faults)
+        raise ConfigError(*in_file_order((*shape.faults, *beside))) from None
     return loaded, compile_plan(loaded)
 
 
