@@ -11,6 +11,7 @@ from flows.cli import (
     approve,
     audit,
     forecast,
+    init,
     key,
     key_changes,
     ledger,
@@ -33,6 +34,7 @@ app = typer.Typer(
     add_completion=False,
     pretty_exceptions_enable=False,
 )
+app.command("init")(init.init)
 app.command("plan")(plan.plan)
 app.command("forecast")(forecast.forecast)
 app.command("prior")(prior.prior)

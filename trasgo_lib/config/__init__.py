@@ -52,6 +52,7 @@ from trasgo_lib.config.release import (
     Source,
     UnitColumn,
 )
+from trasgo_lib.config.shape import is_column_name
 from trasgo_lib.config.undecided import UNDECIDED, not_undecided, undecided_faults
 
 __all__ = [
@@ -105,6 +106,7 @@ __all__ = [
     "closest",
     "documented_keys",
     "in_file_order",
+    "is_column_name",
     "json_schema",
     "json_schema_text",
     "ledger_address",

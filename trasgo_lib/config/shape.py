@@ -120,6 +120,15 @@ def _plain_name(text: str) -> str:
     return text
 
 
+def is_column_name(text: str) -> bool:
+    """Whether a column of a release can have this name."""
+    try:
+        _plain_name(text)
+    except PydanticCustomError:
+        return False
+    return True
+
+
 def _nonempty(text: str) -> str:
     if not text.strip():
         raise shape_error("text", "empty text", "Write a text.")
