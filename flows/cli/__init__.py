@@ -10,6 +10,7 @@ import trasgo_lib
 from flows.cli import (
     approve,
     audit,
+    doctor,
     forecast,
     init,
     key,
@@ -35,6 +36,7 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
 )
 app.command("init")(init.init)
+app.command("doctor")(doctor.doctor)
 app.command("plan")(plan.plan)
 app.command("forecast")(forecast.forecast)
 app.command("prior")(prior.prior)

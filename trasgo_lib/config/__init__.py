@@ -52,8 +52,9 @@ from trasgo_lib.config.release import (
     Source,
     UnitColumn,
 )
-from trasgo_lib.config.shape import is_column_name
-from trasgo_lib.config.undecided import UNDECIDED, not_undecided, undecided_faults
+from trasgo_lib.config.salvage import declared_sources, source_as_written
+from trasgo_lib.config.shape import UNDECIDED, is_column_name
+from trasgo_lib.config.undecided import not_undecided, undecided_faults
 
 __all__ = [
     "ROWS_PER_BATCH",
@@ -104,6 +105,7 @@ __all__ = [
     "TargetSpec",
     "UnitColumn",
     "closest",
+    "declared_sources",
     "documented_keys",
     "in_file_order",
     "is_column_name",
@@ -118,5 +120,6 @@ __all__ = [
     "prior_here",
     "read_document",
     "read_text",
+    "source_as_written",
     "undecided_faults",
 ]

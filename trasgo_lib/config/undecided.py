@@ -9,10 +9,8 @@ from pydantic.fields import FieldInfo
 from trasgo_lib.config.document import Document, KeyPath, Plain
 from trasgo_lib.config.faults import flow_text, placed_fault
 from trasgo_lib.config.keys import models_by_pattern
+from trasgo_lib.config.shape import UNDECIDED
 from trasgo_lib.errors import Fault, Reason
-
-UNDECIDED = "undecided"
-"""Without quotes and as the value of a key; in quotes, or as an entry of a list, it is a text like any other."""
 
 _MECHANISMS = {"category": "kary_randomized_response", "point": "planar_laplace"}
 """Examples by type, since that of the key itself is for numbers."""

@@ -82,7 +82,7 @@ def entry_lines(
         yield from _block(words, name, ("type: point", sources, *keys))
         return
     if again:
-        yield f"  # Position {column.position}: {scalar(column.name)} again. Rename it in the file, to what stands here."
+        yield f"  # Position {column.position}: {scalar(column.name)} again. Rename it in the file, as here."
     source = () if column.name in ("", name) or again or not is_named else (f"source: {scalar(column.name)}",)
     if column.kind in _DROPPED:
         yield from _block(_DROPPED[column.kind], name, ("role: drop", *source))

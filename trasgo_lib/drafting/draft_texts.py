@@ -67,7 +67,7 @@ COLUMNS = """\
 #   ordered    whether the order of the codes means something: true or false
 #   outside    clip (what lies outside goes to the nearest end) or reject (it stops the run)
 #   missing    error (a missing value stops the run), code (missing is one more value) or {{replace: "0"}}. The texts
-#              that mean missing in this column alone (refused, does not know) the questionnaire has: missing_codes: ["x"]
+#              that mean missing in this column alone (refused, not known) the questionnaire has: missing_codes: ["9"]
 #   mechanism  number, date: laplace, gaussian, binned_randomized_response (with noise_bins), staircase
 #              category: randomized_response (two codes), kary_randomized_response, exponential (with utility)
 #              point: planar_laplace; auto, where a public `prior` tells which one loses least
