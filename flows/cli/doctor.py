@@ -98,11 +98,11 @@ def _say(text: Text, indent: int) -> None:
 
 
 def _verdict(found: dict[Weight, list[Finding]]) -> str:
-    from trasgo_lib.drafting.findings import Weight
+    from trasgo_lib.drafting.findings import UNDECIDED_IN, Weight
 
     count = len(found[Weight.FIX])
     if not count:
         return "Nothing must be fixed."
-    is_draft = any(": undecided: " in finding.words for finding in found[Weight.FIX])
+    is_draft = any(finding.words.startswith(UNDECIDED_IN) for finding in found[Weight.FIX])
     hint = " What each key asks for: the comments of the draft, and configs/README.md." if is_draft else ""
     return ("One thing must be fixed." if count == 1 else f"{count} things must be fixed.") + hint

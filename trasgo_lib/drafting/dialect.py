@@ -141,8 +141,8 @@ def _without_the_last(reader: Iterator[list[str]], *, drop: bool) -> Iterator[li
             if held is not None:
                 yield held
             held = record
-    except csv.Error:  # a field of more than 128 KiB: what comes after it is not looked at
-        return
+    except csv.Error:  # a field of more than 128 KiB: what came before it is whole, what comes after is not looked at
+        drop = False
     if held is not None and not drop:
         yield held
 

@@ -12,7 +12,7 @@ from trasgo_lib.drafting.findings import Finding, Weight
 from trasgo_lib.plan import ReleasePlan, RungExplanation, UnitExplanation, explain
 
 _LOUD_NOISE = 0.5
-"""Standard deviation of one value's noise, as a share of the declared range, from which a value says next to nothing."""
+"""Standard deviation of one value's noise, as a share of the declared range; above it a value says next to nothing."""
 
 _SELDOM_KEPT = 0.2
 _FEW_VALUES = 4

@@ -11,6 +11,9 @@ from trasgo_lib.errors import Fault, Reason
 
 _COLUMN = re.compile(r"((?:columns|groups)\[.*?\])\.")
 
+UNDECIDED_IN = "undecided in "
+"""How the words of keys that are left to decide begin."""
+
 
 class Weight(StrEnum):
     """How much a finding matters; the texts are what people and programs read."""
@@ -77,4 +80,4 @@ def _section(fault: Fault) -> str:
 def _undecided(section: str, faults: list[Fault]) -> Finding:
     """The undecided keys of one column or section as one thing to decide."""
     keys = ", ".join(fault.where.removeprefix(section).lstrip(".") for fault in faults)
-    return Finding(Weight.FIX, f"{section}: undecided: {keys}", "", faults[0].line, faults[0].column)
+    return Finding(Weight.FIX, f"{UNDECIDED_IN}{section}: {keys}", "", faults[0].line, faults[0].column)

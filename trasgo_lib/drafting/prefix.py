@@ -51,11 +51,12 @@ def read_prefix(path: Path) -> tuple[bytes, bool]:
         handle = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)
     except OSError as error:
         raise _unusable(path, "a readable file", error.strerror or "an error", "Correct the path.") from None
+    mode = os.fstat(handle).st_mode
+    if not stat.S_ISREG(mode):
+        os.close(handle)
+        came = "a folder" if stat.S_ISDIR(mode) else "a pipe or a device"
+        raise _unusable(path, "a regular file", came, "Name the data file itself.")
     with os.fdopen(handle, "rb") as stream:
-        mode = os.fstat(handle).st_mode
-        if not stat.S_ISREG(mode):
-            came = "a folder" if stat.S_ISDIR(mode) else "a pipe or a device"
-            raise _unusable(path, "a regular file", came, "Name the data file itself.")
         data = stream.read(PREFIX_BYTES + 1)
     return data[:PREFIX_BYTES], len(data) <= PREFIX_BYTES
 

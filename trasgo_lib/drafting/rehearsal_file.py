@@ -57,6 +57,8 @@ def rehearsal_text(loaded: LoadedConfig) -> str:
     for column in document["columns"]:
         if column.get("type") == "date":
             column["format"] = DAY_FORMAT
+        if column.get("type") == "point":
+            column["outside"] = "clip"  # the centre of a cell that the box cuts may lie outside the box
     if isinstance(config.prior, PriorFile):
         document["prior"] = {"file": str(loaded.resolve(config.prior.file))}
     document["loop"] = {**document.get("loop", {}), "on_unmet": "publish"}
