@@ -19,12 +19,13 @@ from trasgo_lib.release import MANIFEST, release_prefix
 from trasgo_lib.storage import local_root
 
 
-def examine_surroundings(plan: ReleasePlan, home: Path) -> Iterator[Finding]:
+def examine_surroundings(plan: ReleasePlan, home: Path, config: Path) -> Iterator[Finding]:
     """Everything a run would need beside its source.
 
     Args:
         plan: the compiled plan.
         home: the state folder.
+        config: the release file as the person named it.
     """
     if needs_orchestrator(plan):
         words = "key, ledger or roots are reached with a secret of the orchestrator, which is not asked here"
@@ -32,7 +33,7 @@ def examine_surroundings(plan: ReleasePlan, home: Path) -> Iterator[Finding]:
     else:
         key = yield from _key(plan, home)
         yield from _signing(plan, home, key)
-        yield from _ledger(plan)
+        yield from _ledger(plan, _open_it(plan, config))
         publish = plan.config.publish
         yield from _root("public", plan.public_root, publish.public_s3, plan)
         yield from _root("restricted", plan.restricted_root, publish.restricted_s3, plan)
@@ -70,10 +71,10 @@ def _signing(plan: ReleasePlan, home: Path, key: WrappingKey | None) -> Iterator
         yield Finding(Weight.FINE, f"signing key: {file}")
 
 
-def _ledger(plan: ReleasePlan) -> Iterator[Finding]:
+def _ledger(plan: ReleasePlan, open_it: str) -> Iterator[Finding]:
     place = ledger_place(plan)
     if isinstance(place, SqliteFile) and not place.path.exists():
-        yield Finding(Weight.FIX, f"account {plan.account}: not open, and no ledger is there yet", _open_it(plan))
+        yield Finding(Weight.FIX, f"account {plan.account}: not open, and no ledger is there yet", open_it)
         return
     try:
         records = open_records(plan, create=False)
@@ -82,19 +83,16 @@ def _ledger(plan: ReleasePlan) -> Iterator[Finding]:
     except TrasgoError as error:
         is_closed = error.reason is Reason.NO_ACCOUNT
         yield from (
-            [Finding(Weight.FIX, f"account {plan.account}: not open", _open_it(plan))]
-            if is_closed
-            else must(error.faults)
+            [Finding(Weight.FIX, f"account {plan.account}: not open", open_it)] if is_closed else must(error.faults)
         )
         return
     yield from _account(plan, account)
     yield from _version(plan, records)
 
 
-def _open_it(plan: ReleasePlan) -> str:
+def _open_it(plan: ReleasePlan, config: Path) -> str:
     geo = f" --geo-per-km {plan.geo_total.text}" if plan.geo_total.units else ""
     delta = f" --delta {plan.delta_total.text}" if plan.delta_total.units else ""
-    config = plan.config_path.name
     return f'Agree on a cap, then: trasgo ledger open {config} --epsilon CAP{delta}{geo} --population "WHOSE"'
 
 

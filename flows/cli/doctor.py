@@ -67,7 +67,7 @@ def _examined(config: Path) -> Iterator[Finding]:
     yield Finding(Weight.FINE, "release file: no fault")
     yield from examine_plan(loaded, plan, datetime.now(UTC))
     yield from examine_targets(loaded, plan)
-    yield from examine_surroundings(plan, home())
+    yield from examine_surroundings(plan, home(), config)
 
 
 def _rows(found: dict[Weight, list[Finding]]) -> dict[str, object]:

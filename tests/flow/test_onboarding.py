@@ -1,4 +1,4 @@
-"""From a data file to a rehearsal, as a new user goes: init, decide, doctor, run --rehearse; and what a rehearsal is not."""
+"""From a data file to a rehearsal, as a new user goes: init, decide, doctor, run --rehearse."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ UNDECIDED = "undecided"
 
 
 def _decided(draft: Any, answers: Any) -> Any:
-    """A draft with its answers; a role takes the place of all that was asked, an answer of undecided leaves a key out."""
+    """A draft with its answers: a role takes the place of all that was asked, undecided leaves a key out."""
     if not isinstance(answers, dict) or not isinstance(draft, dict):
         return answers
     if "role" in answers:

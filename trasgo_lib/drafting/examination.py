@@ -36,7 +36,15 @@ def examine_plan(loaded: LoadedConfig, plan: ReleasePlan, now: datetime) -> Iter
     for unit in explanation.units:
         yield from _domain(loaded, plan, unit)
     for words in explanation.warnings:
-        yield Finding(Weight.LOOK, words)
+        yield _warning(loaded, words)
+
+
+def _warning(loaded: LoadedConfig, words: str) -> Finding:
+    """What the plan warns of, at the column it begins with, if any."""
+    for place, column in enumerate(loaded.config.columns):
+        if words.startswith(f"{column.name}: "):
+            return _at(loaded, ("columns", place), words, "")
+    return Finding(Weight.LOOK, words)
 
 
 def _at(loaded: LoadedConfig, path: KeyPath, words: str, fix: str, weight: Weight = Weight.LOOK) -> Finding:

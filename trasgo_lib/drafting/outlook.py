@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from trasgo_lib.amounts import Epsilon
 from trasgo_lib.config import LoadedConfig
 from trasgo_lib.drafting.findings import Finding, Weight
-from trasgo_lib.loop.forecast import Questions, forecast
+from trasgo_lib.loop import cost_of
+from trasgo_lib.loop.forecast import Forecast, Questions, forecast
 from trasgo_lib.plan import ReleasePlan
 
 _MOST_ROWS = 100_000
@@ -34,7 +36,7 @@ def examine_targets(loaded: LoadedConfig, plan: ReleasePlan) -> list[Finding]:
         for target in found.targets
         if target.loss is not None and target.obstacle is not None
     ]
-    total, needed = plan.epsilon_total, found.rehearsals.most
+    total, needed = plan.epsilon_total, Epsilon(found.rehearsals.most.units + _of_the_rest(plan, found))
     if not findings and needed > total:
         words = f"epsilon_total {total.text} does not last: all targets are expected to cost {needed.text}"
         fix = "Raise the total or the ceilings. More: trasgo forecast."
@@ -43,6 +45,13 @@ def examine_targets(loaded: LoadedConfig, plan: ReleasePlan) -> list[Finding]:
         words = f"targets: expected to cost {needed.text} of {total.text}, by the prior"
         findings.append(Finding(Weight.FINE, words))
     return findings
+
+
+def _of_the_rest(plan: ReleasePlan, found: Forecast) -> int:
+    """What the noise units cost at least that the prior says nothing of, in the units of epsilon."""
+    rehearsed = found.rehearsals.runs[0].spent
+    rest = [unit for unit in plan.units if unit.name not in rehearsed]
+    return sum(cost_of(plan, unit, unit.rungs[0]).epsilon.units for unit in rest)
 
 
 def _place(loaded: LoadedConfig, unit: str) -> tuple[int, int]:

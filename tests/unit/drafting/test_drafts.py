@@ -171,7 +171,7 @@ def test_names_that_cannot_be_names_and_names_twice(tmp_path: Path) -> None:
     entries = _entries(draft)
     assert list(entries) == ["column_1", "age", "column_3", "column_4", "column_5", "no"]
     assert (entries["column_1"]["source"], entries["column_5"]["source"]) == ("a/b", "x\ny")
-    assert '# Position 3: age again.' in draft
+    assert "# Position 3: age again." in draft
     assert not {"source"} & entries["column_4"].keys()
 
 

@@ -23,7 +23,13 @@ NOW = datetime(2026, 6, 1, 12, tzinfo=UTC)
 
 RELEASE: dict[str, Any] = {
     "format": 1,
-    "release": {"dataset": "people", "version": "1", "title": "People of a town", "licence": "CC0-1.0", "source_note": "A survey"},
+    "release": {
+        "dataset": "people",
+        "version": "1",
+        "title": "People of a town",
+        "licence": "CC0-1.0",
+        "source_note": "A survey",
+    },
     "source": {"path": "people.csv", "format": "csv"},
     "privacy": {"epsilon_total": "8", "account": "people"},
     "columns": [
@@ -93,7 +99,12 @@ def test_one_folder_or_one_set_of_credentials_for_both_roots(tmp_path: Path) -> 
     document = json.loads(json.dumps(RELEASE))
     document["publish"] = {"store": "store", "approvals": 1, "service_accounts": ["robot"]}
     assert "whoever may reach that place reaches both" in _of(tmp_path, document)[0].words
-    document["publish"] = {"public": "s3://a/x", "restricted": "s3://b/x", "approvals": 1, "service_accounts": ["robot"]}
+    document["publish"] = {
+        "public": "s3://open/x",
+        "restricted": "s3://closed/x",
+        "approvals": 1,
+        "service_accounts": ["robot"],
+    }
     document["ledger"] = {"url": "sqlite:////nowhere/ledger.db"}
     assert "one set of credentials" in _of(tmp_path, document)[0].words
     document["publish"]["public_s3"] = {"credentials": "OTHER"}
@@ -122,7 +133,12 @@ def test_domains_are_held_against_their_epsilon(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(
     ("delta", "rows", "weight"),
-    [("0.001", 1_000, Weight.FIX), ("0.00011", 1_000, Weight.LOOK), ("0.0000001", 1_000, None), ("0.001", None, Weight.LOOK)],
+    [
+        ("0.001", 1_000, Weight.FIX),
+        ("0.00011", 1_000, Weight.LOOK),
+        ("0.0000001", 1_000, None),
+        ("0.001", None, Weight.LOOK),
+    ],
 )
 def test_a_delta_is_held_against_the_number_of_rows(
     tmp_path: Path, delta: str, rows: int | None, weight: Weight | None
@@ -141,7 +157,12 @@ def test_targets_are_rehearsed_where_a_prior_allows_it(tmp_path: Path) -> None:
     sex = document["columns"][1]
     del sex["epsilon"]
     sex["target"] = {"tvd": "0.1"}
-    document["prior"] = {"public": True, "source": "a table", "rows": 2_000, "columns": [{"name": "sex", "shares": {"f": "0.5", "m": "0.5"}}]}
+    document["prior"] = {
+        "public": True,
+        "source": "a table",
+        "rows": 2_000,
+        "columns": [{"name": "sex", "shares": {"f": "0.5", "m": "0.5"}}],
+    }
     path = tmp_path / "release.yaml"
 
     def told(ceiling: str, total: str) -> list[Finding]:
@@ -151,11 +172,15 @@ def test_targets_are_rehearsed_where_a_prior_allows_it(tmp_path: Path) -> None:
         return examine_targets(*read_plan(path))
 
     (fine,) = told("0.1", "16")
-    assert fine.weight is Weight.FINE and "by the prior" in fine.words
-    (short,) = told("0.1", "4.5")
+    assert fine.weight is Weight.FINE and "expected to cost 4.610351 of 16, by the prior" in fine.words
+    (short,) = told("0.05", "4.5")
     assert short.weight is Weight.FIX and "does not last" in short.words
     document["loop"] = {"on_unmet": "publish"}
-    (never,) = told("0.0001", "16")
+    # a correlation that the prior does not know of counts as none, and none cannot be told from noise
+    document["prior"]["columns"].append({"name": "age", "mean": "40", "deviation": "15"})
+    sex["target"] = {"correlation_loss": "1"}
+    path.write_text(json.dumps(document), encoding="utf-8")
+    (never,) = examine_targets(*read_plan(path))
     assert never.weight is Weight.LOOK and "out of reach" in never.words
 
 
@@ -180,7 +205,9 @@ def test_a_header_is_compared_by_names_even_while_a_file_is_a_draft(tmp_path: Pa
     (fine,) = _source(tmp_path, columns)
     assert fine.weight is Weight.FINE and "3 declared columns" in fine.words
     found = _source(tmp_path, columns + "  - {name: sex}\n")
-    assert [finding.words for finding in found] == ["source people.csv: sex: required the declared column; came no such column in the file"]
+    assert [finding.words for finding in found] == [
+        "source people.csv: sex: required the declared column; came no such column in the file"
+    ]
     (tmp_path / "people.csv").write_text("CANARY;47,1;9\n", encoding="utf-8")
     assert "CANARY" not in str(_source(tmp_path, columns))
 

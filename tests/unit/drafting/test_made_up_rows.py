@@ -1,4 +1,4 @@
-"""Made-up rows: of the declared domains and of nothing else, readable by the ingest, and the release file they go with."""
+"""Made-up rows: of the declared domains and of nothing else, readable by the ingest; the release file beside them."""
 
 from __future__ import annotations
 
