@@ -9,6 +9,7 @@ from prefect.states import Completed
 
 from flows.environment import actor, home, prepare_prefect
 from flows.outcome import Outcome
+from tasks.places import require_release
 from tasks.policies import at_boundary
 from tasks.session import RunRef, open_session
 from trasgo_lib.plan import read_plan
@@ -43,6 +44,7 @@ def _run(config: str) -> Outcome:
     prepare_prefect(home())
     open_session.cache_clear()
     path = Path(config).absolute()
-    loaded, _ = read_plan(path)
+    loaded, plan = read_plan(path)
+    require_release(plan)
     ref = RunRef(config=str(path), config_digest=loaded.text_digest, home=str(home()), actor=actor())
     return run_version(ref)[1]

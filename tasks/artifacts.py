@@ -133,4 +133,4 @@ def show_release(session: Session) -> None:
 def artifact_key(kind: str, plan: ReleasePlan) -> str:
     """A key as the orchestrator wants it: lower-case letters, digits and dashes."""
     name = re.sub(r"[^a-z0-9]+", "-", f"{plan.dataset}-{plan.version}".lower()).strip("-")
-    return f"{kind}-{name}"
+    return f"rehearsal-{kind}-{name}" if plan.is_rehearsal else f"{kind}-{name}"

@@ -21,6 +21,22 @@ SIGNING_KEY_FILE_VARIABLE = "TRASGO_SIGNING_KEY_FILE"
 SIGNING_KEY_FILE = "signing.key"
 
 
+def require_release(plan: ReleasePlan) -> None:
+    """Stop before anything when a release file is that of a rehearsal.
+
+    Raises:
+        ConfigError: it is; nothing of it can be run, approved, published or withdrawn.
+    """
+    if plan.is_rehearsal:
+        raise ConfigError.of(
+            Reason.REHEARSAL,
+            f"{plan.config_path.name}: rehearsal",
+            required="the file of a release",
+            came="that of a rehearsal on made-up rows",
+            fix="Use the release file that was rehearsed.",
+        )
+
+
 def ledger_place(plan: ReleasePlan) -> LedgerAddress:
     """Where the ledger of a plan is: as declared (from the release file's folder), else in the restricted root."""
     if plan.config.ledger is not None:

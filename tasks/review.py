@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from tasks.places import open_records, publication_terms
+from tasks.places import open_records, publication_terms, require_release
 from tasks.stores import open_root
 from tasks.waiting import WaitingPackage, read_waiting
 from trasgo_lib.errors import ConflictError, Reason, WaitingError
@@ -99,6 +99,7 @@ def open_review(config: Path) -> Review:
         StoreError: the ledger is out of reach.
     """
     _, plan = read_plan(config)
+    require_release(plan)
     records = open_records(plan, create=False)
     record = records.version(plan.dataset, plan.version)
     if record is None:

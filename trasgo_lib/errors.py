@@ -37,6 +37,7 @@ class Reason(StrEnum):
     UNKNOWN_NAME = "unknown_name"
     NOT_BUILT_YET = "not_built_yet"
     OVER_TOTAL = "over_total"
+    UNDECIDED = "undecided"
     # the input contract
     FILE_UNREADABLE = "file_unreadable"
     BAD_ENCODING = "bad_encoding"
@@ -79,6 +80,7 @@ class Reason(StrEnum):
     CLAIM_NOT_CERTIFIED = "claim_not_certified"
     SIGNATURE_WRONG = "signature_wrong"
     REDRAW_DIFFERS = "redraw_differs"
+    REHEARSAL = "rehearsal"
     # machinery
     KEY_UNUSABLE = "key_unusable"
     STORE_UNREACHABLE = "store_unreachable"

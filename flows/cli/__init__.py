@@ -10,7 +10,9 @@ import trasgo_lib
 from flows.cli import (
     approve,
     audit,
+    doctor,
     forecast,
+    init,
     key,
     key_changes,
     ledger,
@@ -33,6 +35,8 @@ app = typer.Typer(
     add_completion=False,
     pretty_exceptions_enable=False,
 )
+app.command("init")(init.init)
+app.command("doctor")(doctor.doctor)
 app.command("plan")(plan.plan)
 app.command("forecast")(forecast.forecast)
 app.command("prior")(prior.prior)

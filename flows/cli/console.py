@@ -112,6 +112,8 @@ def _show(error: TrasgoError, as_json: bool) -> None:
     err.print(Text.assemble((title, "bold red"), f" (exit {error.exit_code})"))
     for fault in error.faults:
         err.print(str(fault))
+    if any(fault.reason is Reason.UNDECIDED for fault in error.faults):
+        err.print("A draft that is not decided yet. What else it lacks: trasgo doctor FILE")
 
 
 def _row(fault: Fault) -> dict[str, object]:

@@ -11,7 +11,7 @@ from rich.table import Table
 
 from flows.cli.console import actor, err, guarded, home, out, progress, say_json
 from trasgo_lib.budget import Cost
-from trasgo_lib.errors import TargetsNotMetError, WaitingError
+from trasgo_lib.errors import ConfigError, Reason, TargetsNotMetError, WaitingError
 
 if TYPE_CHECKING:
     from flows.outcome import Outcome
@@ -20,12 +20,32 @@ if TYPE_CHECKING:
 
 _CONFIG = typer.Argument(help="The release file (YAML).")
 _JSON = typer.Option(False, "--json", help="End with one JSON object on standard output.")
+_REHEARSE = typer.Option(
+    False,
+    "--rehearse",
+    help="On made-up rows from the declared domains: free, unpublishable; no key or account is needed.",
+)
+_ROWS = typer.Option(None, "--rows", help="Number of made-up rows; default: that of the prior, else 10,000.")
 _QUIET = typer.Option(False, "--quiet", help="No progress on standard error.")
 
 
-def run(config: Path = _CONFIG, as_json: bool = _JSON, quiet: bool = _QUIET) -> None:
+def run(
+    config: Path = _CONFIG,
+    rehearse: bool = _REHEARSE,
+    rows: int | None = _ROWS,
+    as_json: bool = _JSON,
+    quiet: bool = _QUIET,
+) -> None:
     """Ingest, validate, noise, measure, check and publish; a finished version is left as it is."""
-    with guarded(as_json, goes_on=True):
+    with guarded(as_json, goes_on=not rehearse):
+        if rehearse:
+            from flows.cli.rehearse import run_rehearsal
+
+            run_rehearsal(config, rows, as_json, quiet)
+            return
+        if rows is not None:
+            required, fix = "--rehearse beside it", "Real rows are counted, not declared: leave it out."
+            raise ConfigError.of(Reason.BAD_PARAMETER, "--rows", required=required, came="a real run", fix=fix)
         _run(config, as_json, quiet, may_start=True)
 
 
@@ -65,10 +85,12 @@ def _run_session(ref: RunRef, as_json: bool, quiet: bool, *, may_start: bool) ->
 
 
 def _reference(config: Path) -> tuple[RunRef, ReleasePlan]:
+    from tasks.places import require_release
     from tasks.session import RunRef
     from trasgo_lib.plan import read_plan
 
     loaded, plan = read_plan(config)
+    require_release(plan)
     ref = RunRef(config=str(config.absolute()), config_digest=loaded.text_digest, home=str(home()), actor=actor())
     return ref, plan
 
@@ -77,7 +99,7 @@ def _print(session: Session, outcome: Outcome) -> None:
     from trasgo_lib.records import State
 
     plan = session.plan
-    public, restricted = _place(outcome.public or ""), _place(outcome.restricted)
+    public, restricted = shown_place(outcome.public or ""), shown_place(outcome.restricted)
     if outcome.waiting is not None:
         err.print(
             f"Waiting: {outcome.release} is packaged and not public. It lies in {restricted}/waiting", markup=False
@@ -94,9 +116,13 @@ def _print(session: Session, outcome: Outcome) -> None:
         out.print(f"  files     {public}", markup=False)
         out.print(f"  manifest  sha256 {outcome.manifest_digest}", markup=False)
     allowed = Cost(plan.epsilon_total, plan.delta_total, plan.geo_total)
-    out.print(f"  spent     {_words(outcome.spent)} of {_words(allowed)}, rounds: {outcome.rounds}", markup=False)
-    out.print(f"  account   {plan.account}: {_words(session.records.account(plan.account).left)} left\n", markup=False)
-    out.print(_loss_table(session, outcome))
+    out.print(
+        f"  spent     {cost_words(outcome.spent)} of {cost_words(allowed)}, rounds: {outcome.rounds}", markup=False
+    )
+    out.print(
+        f"  account   {plan.account}: {cost_words(session.records.account(plan.account).left)} left\n", markup=False
+    )
+    out.print(loss_table(session, outcome))
     if plan.loss_from == "original":
         out.print(
             "\nLosses compare with the raw data: they are for you and the restricted root. The loop looked at them,\n"
@@ -106,11 +132,11 @@ def _print(session: Session, outcome: Outcome) -> None:
     if outcome.public is not None:
         out.print("\nLook further:", markup=False)
         out.print(f"  trasgo verify {public}", markup=False)
-        out.print(f"  trasgo ledger show {_place(session.ref.config)}", markup=False)
+        out.print(f"  trasgo ledger show {shown_place(session.ref.config)}", markup=False)
         out.print(f"  {public}/report.md, and for your eyes {restricted}/report.md", markup=False)
 
 
-def _place(location: str) -> str:
+def shown_place(location: str) -> str:
     """A folder as a person types it: relative to here where it is below here; URIs as they are."""
     path = Path(location.removeprefix("file://"))
     if not path.is_absolute():
@@ -118,7 +144,7 @@ def _place(location: str) -> str:
     return str(path.relative_to(Path.cwd())) if path.is_relative_to(Path.cwd()) else str(path)
 
 
-def _words(cost: Cost) -> str:
+def cost_words(cost: Cost) -> str:
     """A cost without the components that are zero."""
     parts = [f"epsilon {cost.epsilon.text}"]
     parts += [f"delta {cost.delta.text}"] if cost.delta.units else []
@@ -126,7 +152,8 @@ def _words(cost: Cost) -> str:
     return ", ".join(parts)
 
 
-def _loss_table(session: Session, outcome: Outcome) -> Table:
+def loss_table(session: Session, outcome: Outcome) -> Table:
+    """Level, draws, spend, loss and verdict of every noise unit; for the runner's eyes."""
     table = Table("noise unit", "level", "draws", "spent", "loss", "target", "met", box=None, pad_edge=False)
     rounds = (outcome.restricted_losses or {}).get("rounds", [])
     for unit in session.plan.units:

@@ -13,6 +13,7 @@ from trasgo_lib.errors import ConfigError, Reason, VerificationError
 
 if TYPE_CHECKING:
     from trasgo_lib.keys import PublicKey
+    from trasgo_lib.release import VerificationReport
 
 PUBLIC_KEY_VARIABLE = "TRASGO_SIGNING_PUBLIC_KEY"
 """Names the file of the publisher's public keys, for readers who verify often."""
@@ -38,11 +39,20 @@ def verify(place: str = _PLACE, key: Path | None = _KEY, as_json: bool = _JSON) 
         else:
             for result in report.failures:
                 out.print(f"FAILED {result.name}: {result.subject}: required {result.required}; came {result.came}")
-            verdict = "verified" if report.passed else f"NOT verified, {len(report.failures)} checks failed"
-            out.print(f"{verdict}: {len(report.results)} checks of {report.location}", markup=False)
+            out.print(f"{_verdict(report)}: {len(report.results)} checks of {report.location}", markup=False)
             out.print(report.signature.in_words, markup=False)
         if not report.passed:
             raise typer.Exit(VerificationError.exit_code)
+
+
+def _verdict(report: VerificationReport) -> str:
+    if report.passed:
+        return "verified"
+    failures = len(report.failures)
+    if not report.is_rehearsal:
+        return f"NOT verified, {failures} checks failed"
+    rest = "every other check holds" if failures == 1 else f"{failures - 1} other checks failed, too"
+    return f"A REHEARSAL, not a release; {rest}"
 
 
 def _keys(file: Path | None) -> tuple[PublicKey, ...]:

@@ -15,6 +15,7 @@ from trasgo_lib.config.document import Document, KeyPath, read_document
 from trasgo_lib.config.faults import faults_of, in_file_order, placed_fault
 from trasgo_lib.config.release import ReleaseConfig
 from trasgo_lib.config.salvage import sound_part
+from trasgo_lib.config.undecided import not_undecided, undecided_faults
 from trasgo_lib.errors import ConfigError, Fault, Reason
 
 _LARGEST_FILE_BYTES = 8 * 2**20
@@ -168,16 +169,17 @@ def _validated(document: Document) -> ReleaseConfig:
             (),
             required="a mapping that begins with `format: 1`",
             came="an empty file" if document.value is None else "something else",
-            fix="Start from configs/demo/cps1988.yaml.",
+            fix="Start from a draft: trasgo init DATA.",
         )
         raise ConfigError(fault)
+    refused = (*document.faults, *undecided_faults(document))
     try:
         config = ReleaseConfig.model_validate(document.value)
     except ValidationError as error:
         told = {(fault.line, fault.column) for fault in document.faults}
         # what stands for a refused alias or tag is not refused a second time
         more = (fault for fault in faults_of(error, document) if (fault.line, fault.column) not in told)
-        raise ConfigError(*in_file_order((*document.faults, *more))) from None
-    if document.faults:
-        raise ConfigError(*in_file_order(document.faults))
+        raise ConfigError(*in_file_order((*refused, *not_undecided(more, refused)))) from None
+    if refused:
+        raise ConfigError(*in_file_order(refused))
     return config

@@ -317,6 +317,11 @@ class ReleaseConfig(Model):
     """A whole release file."""
 
     format: FormatVersion = Field(description="version of this file's format", examples=[1])
+    rehearsal: bool = Field(
+        default=False,
+        description="whether this is the file of a rehearsal; written by `trasgo run --rehearse`, never by hand",
+        examples=[True],
+    )
     release: ReleaseInfo = Field(
         description="which release this is", examples=[{"dataset": "cps1988", "version": "1", "title": "CPS"}]
     )

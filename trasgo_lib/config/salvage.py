@@ -12,10 +12,12 @@ from pydantic import TypeAdapter, ValidationError
 
 from trasgo_lib.config.columns import Column
 from trasgo_lib.config.document import Plain
-from trasgo_lib.config.release import ReleaseConfig
+from trasgo_lib.config.release import ReleaseConfig, Source
+from trasgo_lib.config.shape import UNDECIDED
 
 _STAND_INS: Mapping[str, Plain] = {
     "format": 1,
+    "rehearsal": False,
     "release": {"dataset": "unsound", "version": "0", "title": "unsound"},
     "source": {"path": "unsound", "format": "csv"},
     "privacy": {"epsilon_total": "8", "account": "unsound"},
@@ -58,6 +60,40 @@ def sound_part(value: Mapping[str, Plain]) -> tuple[ReleaseConfig, frozenset[str
         sections[name] = value[name]
         own.add(name)
     return ReleaseConfig.model_validate({**sections, "columns": columns}), frozenset(own)
+
+
+def source_as_written(value: Plain) -> Source | None:
+    """Where a release file says its rows are, with the defaults where it is undecided; None when that is unsound too.
+
+    Args:
+        value: the file's plain values.
+    """
+    section = value.get("source") if isinstance(value, dict) else None
+    if not isinstance(section, dict):
+        return None
+    csv = section.get("csv")
+    decided = {key: entry for key, entry in csv.items() if entry != UNDECIDED} if isinstance(csv, dict) else None
+    try:
+        return Source.model_validate(section if decided is None else {**section, "csv": decided})
+    except ValidationError:
+        return None
+
+
+def declared_sources(value: Plain) -> tuple[str, ...]:
+    """Names of the file's columns that a release file declares, as far as they are texts.
+
+    Args:
+        value: the file's plain values.
+    """
+    entries = value.get("columns") if isinstance(value, dict) else None
+    names: list[Plain] = []
+    for entry in entries if isinstance(entries, tuple) else ():
+        if not isinstance(entry, dict):
+            continue
+        point = entry.get("columns")
+        both = [point.get("latitude"), point.get("longitude")] if isinstance(point, dict) else None
+        names += both or [entry.get("source", entry.get("name"))]
+    return tuple(dict.fromkeys(name for name in names if isinstance(name, str)))
 
 
 def _sound_columns(entries: Plain) -> tuple[tuple[Plain, ...], bool]:

@@ -27,6 +27,10 @@ _DELTA_CEILING = Decimal("0.01")
 
 _SLUG = re.compile(r"[a-z0-9][a-z0-9_-]{0,62}")
 _VERSION = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,62}")
+UNDECIDED = "undecided"
+"""What a draft writes where a person must decide: without quotes, as the value of a key. In quotes, or as an entry of a
+list, it is a text like any other."""
+
 _LONGEST_NAME = 64
 """Characters of a column name; names end up in file names, whose usual limit is 255 bytes."""
 
@@ -118,6 +122,15 @@ def _plain_name(text: str) -> str:
         required = f"1 to {_LONGEST_NAME} printable characters without slashes and without blanks at the ends"
         raise shape_error(required, repr(text), "Rename the column and name the file's own column in `source`.")
     return text
+
+
+def is_column_name(text: str) -> bool:
+    """Whether a column of a release can have this name."""
+    try:
+        _plain_name(text)
+    except PydanticCustomError:
+        return False
+    return True
 
 
 def _nonempty(text: str) -> str:

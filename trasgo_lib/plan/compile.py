@@ -7,7 +7,15 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from trasgo_lib.amounts import Delta, Epsilon, Geo
-from trasgo_lib.config import GroupSpec, LoadedConfig, ReleaseConfig, in_file_order, load_config, load_sound_part
+from trasgo_lib.config import (
+    GroupSpec,
+    LoadedConfig,
+    ReleaseConfig,
+    in_file_order,
+    load_config,
+    load_sound_part,
+    not_undecided,
+)
 from trasgo_lib.errors import ConfigError, Fault
 from trasgo_lib.plan.compile_prior import compile_prior
 from trasgo_lib.plan.digest import plan_digest
@@ -18,7 +26,7 @@ from trasgo_lib.plan.model import ColumnPlan, ReleasePlan, UnitPlan
 from trasgo_lib.plan.parts import released_names, sources_of
 from trasgo_lib.plan.prior import PublicPrior
 from trasgo_lib.plan.reach import check_reach
-from trasgo_lib.plan.rules import check_names, check_places, check_roles, check_targets
+from trasgo_lib.plan.rules import check_names, check_places, check_rehearsal, check_roles, check_targets
 from trasgo_lib.plan.totals import check_delta_total, check_epsilon_total, check_geo_total, first_charges, rows_per_unit
 from trasgo_lib.plan.units import compile_unit
 from trasgo_lib.plan.unseen import check_estimates
@@ -30,6 +38,7 @@ _CHECKS: tuple[tuple[frozenset[str], Callable[[ReleaseConfig, FaultCollector], N
     (frozenset({"columns", "source"}), check_names),
     (frozenset({"columns"}), check_targets),
     (frozenset({"publish", "ledger", "source", "keys"}), check_places),
+    (frozenset({"rehearsal", "publish"}), check_rehearsal),
     (frozenset({"columns", "groups", "privacy", "loop"}), check_epsilon_total),
     (frozenset({"columns", "privacy"}), check_geo_total),
 )
@@ -90,7 +99,8 @@ def read_plan(path: Path) -> tuple[LoadedConfig, ReleasePlan]:
     try:
         loaded = load_config(path)
     except ConfigError as shape:
-        raise ConfigError(*in_file_order((*shape.faults, *_faults_beside(path)))) from None
+        beside = not_undecided(_faults_beside(path), shape.faults)
+        raise ConfigError(*in_file_order((*shape.faults, *beside))) from None
     return loaded, compile_plan(loaded)
 
 

@@ -94,6 +94,7 @@ def plan_digest(
             "format": 1,
             # only where it is set, so that plans of versions that correct none keep their digests
             **({} if supersedes is None else {"supersedes": supersedes.model_dump()}),
+            **({"rehearsal": True} if config.rehearsal else {}),
             "dataset": config.release.dataset,
             "version": config.release.version,
             "account": privacy.account,

@@ -237,6 +237,11 @@ class ReleasePlan:
     prior: PublicPrior | None = None
 
     @property
+    def is_rehearsal(self) -> bool:
+        """Whether its rows are made up; whatever comes of it says so and is never a release."""
+        return self.config.rehearsal
+
+    @property
     def rows_per_batch(self) -> int:
         """Rows of a stage file and of a Parquet row group; it changes the bytes of files and no draw."""
         return self.config.publish.rows_per_batch

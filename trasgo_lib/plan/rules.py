@@ -19,6 +19,9 @@ from trasgo_lib.plan.faults import FaultCollector
 from trasgo_lib.plan.parts import released_names, sources_of
 from trasgo_lib.storage import Bucket, check_endpoint, place_of
 
+REHEARSALS = "rehearsals"
+"""Name of the folder that holds rehearsals, and no release ever."""
+
 
 def check_roles(config: ReleaseConfig, faults: FaultCollector) -> None:
     """Check that the privacy unit's column and the roles agree, and that something is noised."""
@@ -160,6 +163,25 @@ def check_places(config: ReleaseConfig, faults: FaultCollector) -> None:
             came="no ledger",
             fix='Write, for example, ledger: {url: "sqlite:////srv/trasgo/ledger.db"}.',
         )
+
+
+def check_rehearsal(config: ReleaseConfig, faults: FaultCollector) -> None:
+    """Refuse a rehearsal whose roots are not in a folder of rehearsals: none must ever stand among releases."""
+    if not config.rehearsal:
+        return
+    publish = config.publish
+    for key in ("store", "public", "restricted"):
+        location = getattr(publish, key)
+        if location is None:
+            continue
+        if "://" in location or REHEARSALS not in faults.loaded.resolve(location).parts:
+            faults.add(
+                Reason.REHEARSAL,
+                ("publish", key),
+                required=f"a folder below one that is named {REHEARSALS}, since `rehearsal: true` stands above",
+                came="another place",
+                fix="Remove `rehearsal`; rehearse a release file as it is with: trasgo run --rehearse.",
+            )
 
 
 def _ledger_file(config: ReleaseConfig, faults: FaultCollector) -> Path | None:

@@ -88,6 +88,7 @@ def manifest_document(
         "format": 1,
         "dataset": facts.plan.dataset,
         "version": facts.plan.version,
+        **({"rehearsal": True} if facts.plan.is_rehearsal else {}),
         "supersedes": None if superseded is None else superseded.version,
         "created": facts.created,
         "rows": facts.rows,

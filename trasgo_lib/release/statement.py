@@ -32,6 +32,7 @@ def statement_document(facts: ReleaseFacts) -> dict[str, Any]:
         "dataset": plan.dataset,
         "version": plan.version,
         "created": facts.created,
+        **({"rehearsal": True} if plan.is_rehearsal else {}),
         **({} if superseded is None else {"supersedes": superseded}),
         "in_words": wording.in_plain_words(facts),
         "trust_model": wording.TRUST_MODEL,

@@ -86,6 +86,11 @@ class VerificationReport:
         return bool(self.results) and all(result.passed for result in self.results)
 
     @property
+    def is_rehearsal(self) -> bool:
+        """Whether the files say that their rows are made up."""
+        return any(result.reason is Reason.REHEARSAL and not result.passed for result in self.results)
+
+    @property
     def failures(self) -> tuple[VerificationResult, ...]:
         """The results that did not pass."""
         return tuple(result for result in self.results if not result.passed)
@@ -96,6 +101,7 @@ class VerificationReport:
             "format": 1,
             "location": self.location,
             "passed": self.passed,
+            "rehearsal": self.is_rehearsal,
             "signature": self.signature.to_json(),
             "results": [result.to_json() for result in self.results],
         }

@@ -29,6 +29,9 @@ from trasgo_lib.release.verify_signature import signature_state, verify_crate, v
 from trasgo_lib.release.verify_stated import verify_stated
 from trasgo_lib.storage import ObjectStore, open_store
 
+REHEARSED = "no rehearsal"
+"""Name of the check that made-up rows fail."""
+
 
 def verify_release(
     location: str | Path | ObjectStore, prefix: str = "", keys: Sequence[PublicKey] = ()
@@ -74,6 +77,7 @@ def _verify(
     if len(found) < len(("manifest", "channel", "statement")):
         return
     manifest, channel_file, statement = found["manifest"], found["channel"], found["statement"]
+    yield from _verify_real(manifest, statement)
     yield from verify_crate(store, prefix, manifest)
     yield from _verify_names(manifest, channel_file, statement)
     yield from verify_channels(channel_file, suffix_of(statement))
@@ -82,6 +86,16 @@ def _verify(
     yield from verify_metadata(store, prefix, Published(manifest, channel_file, statement))
     if not withdrawn:
         yield from verify_data(store, prefix, manifest, statement, channel_file)
+
+
+def _verify_real(manifest: dict[str, Any], statement: dict[str, Any]) -> Iterator[VerificationResult]:
+    """A rehearsal may hold in every other check: it is still made of made-up rows and no release."""
+    required = "a release of real rows"
+    if manifest.get("rehearsal") or statement.get("rehearsal"):
+        came = "a rehearsal on made-up rows, not a release"
+        yield failed(REHEARSED, manifest["version"], required, came, Reason.REHEARSAL)
+    else:
+        yield passed(REHEARSED, manifest["version"], required, Reason.REHEARSAL)
 
 
 def _verify_withdrawal(

@@ -21,6 +21,8 @@ def render_report(facts: ReleaseFacts) -> str:
     """
     info = facts.plan.config.release
     lines = [f"# {cell(info.title)}", ""]
+    if facts.plan.is_rehearsal:
+        lines += [f"**{wording.REHEARSAL}**", ""]
     if info.description:
         lines += [cell(info.description), ""]
     lines += table(("", ""), identity(facts))

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from trasgo_lib.amounts import Epsilon
 from trasgo_lib.reporting.markdown import cell, section, table
 from trasgo_lib.reporting.records import flat, is_records, shown
+from trasgo_lib.reporting.wording import REHEARSAL
 
 if TYPE_CHECKING:
     from trasgo_lib.plan import ReleasePlan
@@ -103,7 +104,10 @@ def render_restricted_report(facts: RestrictedFacts) -> str:
     """
     plan = facts.plan
     lines = [f"# {plan.dataset} {plan.version}: restricted report", ""]
-    lines += ["Holds exact losses and counts computed from raw data. Never publish it or pass it on.", ""]
+    if plan.is_rehearsal:
+        lines += [f"**{REHEARSAL}**", ""]
+    else:
+        lines += ["Holds exact losses and counts computed from raw data. Never publish it or pass it on.", ""]
     lines += table(("", ""), [("state", facts.state), ("why the loop stopped", facts.reason)])
     if facts.shortfalls:
         lines += section("Targets not met") + table(("noise unit", "missing"), facts.shortfalls)

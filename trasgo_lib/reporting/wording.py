@@ -115,6 +115,10 @@ def not_covered(plan: ReleasePlan) -> tuple[str, ...]:
     return tuple(entries)
 
 
+REHEARSAL = "This is a rehearsal on made-up rows, not a release: no person is in it, and nothing is promised."
+"""Stands before everything that a rehearsal says of itself."""
+
+
 def in_plain_words(facts: ReleaseFacts) -> str:
     """One paragraph that says what the numbers mean and what they leave out."""
     plan, cap, spent = facts.plan, facts.guarantee, facts.realised
@@ -126,7 +130,8 @@ def in_plain_words(facts: ReleaseFacts) -> str:
     delta = f", except with probability {spent.delta.text}{_delta_flag(facts)}" if spent.delta.units else ""
     geo = f", and of e^{spent.geo.text} more for every kilometre that a point is moved" if spent.geo.units else ""
     cap_words = f". Before the data was opened, the run was bound to at most {cap.epsilon.text} in all. "
-    return head + delta + geo + cap_words + selection(plan) + " " + _trust_words()
+    lead = f"{REHEARSAL} Of a release it would be said: " if plan.is_rehearsal else ""
+    return lead + head + delta + geo + cap_words + selection(plan) + " " + _trust_words()
 
 
 def _delta_flag(facts: ReleaseFacts) -> str:
