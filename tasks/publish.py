@@ -16,7 +16,7 @@ from tasks.policies import IDEMPOTENT_IO, PURE, at_boundary
 from tasks.session import RunRef, Session, open_session
 from tasks.signing import own_entries, previous_evidence, signing_of
 from tasks.waiting import announce, put_waiting
-from tasks.workspace import ESTIMATES, INPUT_REPORT, LOSSES, Workspace
+from tasks.workspace import ESTIMATES, INPUT_REPORT, LOSSES, RISK, Workspace
 from trasgo_lib.budget import Cost
 from trasgo_lib.checks import CheckReport
 from trasgo_lib.errors import ConflictError, Reason
@@ -196,6 +196,7 @@ def _put_evidence(session: Session, course: Course, report: CheckReport, state: 
         input_report=workspace.read_json(INPUT_REPORT) or {},
         losses=workspace.read_json(LOSSES) or {},
         estimates=workspace.read_json(ESTIMATES) or {},
+        risk=workspace.read_json(RISK) or {},
         shortfalls=tuple((shortfall.unit, shortfall.message) for shortfall in course.stop.shortfalls),
     )
     ledger = [_ledger_row(entry) for entry in own_entries(session)]

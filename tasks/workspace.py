@@ -15,6 +15,7 @@ INPUT_REPORT = "input_report.json"
 INPUT_FAULTS = "input_faults.json"
 LOSSES = "losses.json"
 ESTIMATES = "estimates.json"
+RISK = "risk.json"
 
 
 @dataclass(frozen=True, slots=True)

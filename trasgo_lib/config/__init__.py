@@ -44,6 +44,7 @@ from trasgo_lib.config.release import (
     Source,
     UnitColumn,
 )
+from trasgo_lib.config.risk import RiskSpec
 
 __all__ = [
     "ROWS_PER_BATCH",
@@ -86,6 +87,7 @@ __all__ = [
     "ReleaseConfig",
     "ReleaseInfo",
     "Replace",
+    "RiskSpec",
     "S3Spec",
     "SoundPart",
     "Source",

@@ -25,6 +25,7 @@ _OWN = (
     "ledger",
     "erratum",
     "withdrawn",
+    "risk_audit",
 )
 FOREIGN = ("crate", "envelope", "signed_statement")
 """Formats that others define: RO-Crate, DSSE, in-toto; their versions stand where those say."""

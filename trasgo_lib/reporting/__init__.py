@@ -3,8 +3,10 @@
 from trasgo_lib.reporting.facts import ReleaseFacts, RoundRecord, UnitOutcome, unit_outcomes
 from trasgo_lib.reporting.public import render_report
 from trasgo_lib.reporting.restricted import RestrictedFacts, RoundFacts, render_restricted_report
+from trasgo_lib.reporting.risk import RISK_NOTES, risk_section, risk_tables
 
 __all__ = [
+    "RISK_NOTES",
     "ReleaseFacts",
     "RestrictedFacts",
     "RoundFacts",
@@ -12,5 +14,7 @@ __all__ = [
     "UnitOutcome",
     "render_report",
     "render_restricted_report",
+    "risk_section",
+    "risk_tables",
     "unit_outcomes",
 ]

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from trasgo_lib.amounts import Epsilon
 from trasgo_lib.reporting.markdown import section, table
+from trasgo_lib.reporting.risk import risk_section
 
 if TYPE_CHECKING:
     from trasgo_lib.plan import ReleasePlan
@@ -47,6 +48,7 @@ class RestrictedFacts:
         losses: exact losses as strict JSON; private.
         shortfalls: for each unit that misses its target, by how much, in words; private.
         estimates: losses estimated from the released data, as strict JSON; empty where they were not.
+        risk: the risk audit as strict JSON; private; empty where none is declared.
     """
 
     plan: ReleasePlan
@@ -57,6 +59,7 @@ class RestrictedFacts:
     losses: Mapping[str, Any]
     shortfalls: tuple[tuple[str, str], ...] = ()
     estimates: Mapping[str, Any] = field(default_factory=dict)
+    risk: Mapping[str, Any] = field(default_factory=dict)
 
 
 def render_restricted_report(facts: RestrictedFacts) -> str:
@@ -77,6 +80,8 @@ def render_restricted_report(facts: RestrictedFacts) -> str:
         lines += section("Estimates beside the truth", lead)
         lines += table(("column", "loss", "estimate", "95 % interval", "exact"), _side_by_side(facts))
     lines += section("Exact losses") + _document(facts.losses)
+    if facts.risk:
+        lines += risk_section(facts.risk)
     lines += section("Input") + _document(facts.input_report)
     return "\n".join(lines).rstrip() + "\n"
 
