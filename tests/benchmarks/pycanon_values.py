@@ -1,7 +1,7 @@
 """Write what pyCANON computes on shared examples, for the parity test: run once, in an environment of its own.
 
-``python tests/benchmarks/pycanon_values.py`` with pyCANON 1.3.6 writes ``tests/golden/risk/pycanon.json``: made-up tables
-with their rows, and the demonstration data by name. Labels are given to pyCANON as text, numbers as numbers.
+``python tests/benchmarks/pycanon_values.py`` with pyCANON 1.3.6 writes ``tests/golden/risk/pycanon.json``: made-up
+tables with their rows, and the demonstration data by name. Labels are given to pyCANON as text, numbers as numbers.
 """
 
 from __future__ import annotations
@@ -51,7 +51,9 @@ def main() -> None:
     examples = []
     for name, rows in {
         "classes of several values": made_up(60, 4, 5, 3),
-        "every class has every value": [[row % 3, row % 2, (row // 6 + row % 3 * (row // 30)) % 3] for row in range(90)],
+        "every class has every value": [
+            [row % 3, row % 2, (row // 6 + row % 3 * (row // 30)) % 3] for row in range(90)
+        ],
         "one class of one row": [*made_up(40, 3, 4, 7), [9, 1, 2]],
         "a value that only one class has": [*made_up(48, 4, 3, 5), [0, 0, 7], [0, 0, 7]],
     }.items():

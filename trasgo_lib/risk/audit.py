@@ -7,6 +7,7 @@ from dataclasses import asdict, dataclass, field
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from trasgo_lib.amounts import Epsilon
 from trasgo_lib.config import RiskSpec
@@ -158,7 +159,7 @@ def _inference(
     return infer(name, channel, counts[: channel.inputs], None if isinstance(epsilon, str) else epsilon)
 
 
-def _own_counts(read: Reader, own: Any, size: int) -> Any:
+def _own_counts(read: Reader, own: NDArray[np.int32], size: int) -> NDArray[np.int64]:
     counts = np.zeros(size, dtype=np.int64)
     for codes in read():
         counts += np.bincount(own[codes], minlength=size)

@@ -68,7 +68,7 @@ class SensitiveMeasures:
     Args:
         alpha: largest share of one value in a class, of (alpha, k)-anonymity.
         distinct_l: fewest distinct values in a class.
-        entropy_l: least exponential of a class's entropy. pyCANON rounds it down to a whole number.
+        entropy_l: least exponential of a class's entropy. pyCANON rounds it down to a whole number, 2 at times to 1.
         recursive_c: least c for ``distinct_l``: with any c above it the table is recursively (c, distinct_l)-diverse;
             None where ``distinct_l`` is 1. pyCANON sorts counts the other way round, so its c is another number.
         basic_beta: largest relative gain of a value's share in a class over its share in the table.
