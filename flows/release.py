@@ -16,6 +16,7 @@ from tasks.ingest import ingest
 from tasks.measure import Measured, measure_exactly, measure_round
 from tasks.policies import opaque
 from tasks.publish import Course, hold, mark_checked, package, publish
+from tasks.risk import assess_risk
 from tasks.session import RunRef, open_session
 from tasks.source import require_same_source
 from trasgo_lib.amounts import Epsilon
@@ -50,6 +51,7 @@ def release(ref: RunRef) -> Literal["published", "waiting", "held"]:
         course, newest, released = _loop(ref, session.plan, table, held, progress)
         if course.stop.shortfalls and session.plan.on_unmet == "hold":
             measure_exactly(ref, table, released, newest)
+            assess_risk(ref, table, released, newest)
             hold(ref, opaque(course))
             progress.at(DONE)
             return "held"
@@ -60,6 +62,7 @@ def release(ref: RunRef) -> Literal["published", "waiting", "held"]:
         checked = check_release(ref, ReleasedTable(table.rows, released, table.public), newest, pairs)
         mark_checked(ref, opaque(course), checked)
         measure_exactly(ref, table, released, newest)
+        assess_risk(ref, table, released, newest)
         progress.at(CHECKED)
         require_same_source(ref)
         held.require()

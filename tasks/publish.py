@@ -16,7 +16,7 @@ from tasks.policies import IDEMPOTENT_IO, PURE, at_boundary
 from tasks.session import RunRef, Session, open_session
 from tasks.signing import own_entries, previous_evidence, signing_of
 from tasks.waiting import announce, put_waiting
-from tasks.workspace import COMPARISON, ESTIMATES, INPUT_REPORT, LOSSES, Workspace
+from tasks.workspace import COMPARISON, ESTIMATES, INPUT_REPORT, LOSSES, RISK, Workspace
 from trasgo_lib.budget import Cost
 from trasgo_lib.checks import CheckReport
 from trasgo_lib.errors import ConflictError, Reason
@@ -220,6 +220,7 @@ def _put_evidence(session: Session, course: Course, state: State, checked: Check
         losses=workspace.read_json(LOSSES) or {},
         estimates=workspace.read_json(ESTIMATES) or {},
         comparison=workspace.read_json(COMPARISON) or {},
+        risk=workspace.read_json(RISK) or {},
         shortfalls=tuple((shortfall.unit, shortfall.message) for shortfall in course.stop.shortfalls),
     )
     ledger = [_ledger_row(entry) for entry in own_entries(session)]

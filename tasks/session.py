@@ -114,7 +114,7 @@ class Session:
         """The keystream of one purpose of this version.
 
         Args:
-            purpose: ``draw``, ``permute`` or ``probe``.
+            purpose: ``draw``, ``permute``, ``probe`` or ``risk``.
             parts: chain digest, level, attempt and keyed input digest, as the purpose needs.
 
         Raises:

@@ -16,6 +16,7 @@ INPUT_FAULTS = "input_faults.json"
 LOSSES = "losses.json"
 ESTIMATES = "estimates.json"
 COMPARISON = "comparison.json"
+RISK = "risk.json"
 
 
 @dataclass(frozen=True, slots=True)

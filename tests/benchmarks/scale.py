@@ -92,6 +92,7 @@ def declare(folder: Path, kind: str, narrow: bool, version: str) -> tuple[Path, 
     """The release file and the names of its columns."""
     release = YAML(typ="safe").load((DEMO / "cps1988.yaml").read_text(encoding="utf-8"))
     release.pop("prior")
+    release.pop("risk")
     columns = [*release["columns"], *MORE_COLUMNS]
     if narrow:
         columns = [column for column in columns if column["name"] in ("wage", "region")]

@@ -55,6 +55,7 @@ from trasgo_lib.config.release import (
 from trasgo_lib.config.salvage import declared_sources, source_as_written
 from trasgo_lib.config.shape import UNDECIDED, is_column_name
 from trasgo_lib.config.undecided import not_undecided, undecided_faults
+from trasgo_lib.config.risk import RiskSpec
 
 __all__ = [
     "ROWS_PER_BATCH",
@@ -98,6 +99,7 @@ __all__ = [
     "ReleaseConfig",
     "ReleaseInfo",
     "Replace",
+    "RiskSpec",
     "S3Spec",
     "SoundPart",
     "Source",

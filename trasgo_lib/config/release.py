@@ -11,6 +11,7 @@ from trasgo_lib.config.columns import Column, TargetSpec, require_one_level
 from trasgo_lib.config.describing import Contact, Language, Line, Note, Period, Publisher, Title, Web, Words
 from trasgo_lib.config.prior import Prior
 from trasgo_lib.config.publishing import Publish
+from trasgo_lib.config.risk import RiskSpec
 from trasgo_lib.config.shape import (
     ColumnName,
     DeltaText,
@@ -345,6 +346,11 @@ class ReleaseConfig(Model):
     loop: Loop = Field(default_factory=Loop, description="how levels are raised", examples=[{"loss_from": "original"}])
     checks: Checks = Field(
         default_factory=Checks, description="limits of the output checks", examples=[{"max_share_at_bounds": "0.7"}]
+    )
+    risk: RiskSpec | None = Field(
+        default=None,
+        description="what the descriptive risk audit looks at; without it there is none",
+        examples=[{"quasi_identifiers": ["age", "sex", "region"], "sensitive": ["wage"]}],
     )
     publish: Publish = Field(description="where the release goes", examples=[{"store": "../../releases"}])
     keys: Keys | None = Field(

@@ -25,6 +25,7 @@ _STAND_INS: Mapping[str, Plain] = {
     "prior": None,
     "loop": {},
     "checks": {},
+    "risk": None,
     "publish": {"store": "unsound"},
     "keys": None,
     "ledger": None,

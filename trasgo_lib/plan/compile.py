@@ -26,6 +26,7 @@ from trasgo_lib.plan.model import ColumnPlan, ReleasePlan, UnitPlan
 from trasgo_lib.plan.parts import released_names, sources_of
 from trasgo_lib.plan.prior import PublicPrior
 from trasgo_lib.plan.reach import check_reach
+from trasgo_lib.plan.risk import check_risk
 from trasgo_lib.plan.rules import check_names, check_places, check_rehearsal, check_roles, check_targets
 from trasgo_lib.plan.totals import check_delta_total, check_epsilon_total, check_geo_total, first_charges, rows_per_unit
 from trasgo_lib.plan.units import compile_unit
@@ -37,6 +38,7 @@ _CHECKS: tuple[tuple[frozenset[str], Callable[[ReleaseConfig, FaultCollector], N
     (frozenset({"columns", "privacy"}), check_roles),
     (frozenset({"columns", "source"}), check_names),
     (frozenset({"columns"}), check_targets),
+    (frozenset({"columns", "risk"}), check_risk),
     (frozenset({"publish", "ledger", "source", "keys"}), check_places),
     (frozenset({"rehearsal", "publish"}), check_rehearsal),
     (frozenset({"columns", "groups", "privacy", "loop"}), check_epsilon_total),

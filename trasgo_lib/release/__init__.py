@@ -20,7 +20,14 @@ from trasgo_lib.release.package import (
     stage_data,
     stage_package,
 )
-from trasgo_lib.release.restricted import Evidence, restricted_documents, stage_restricted, stage_page
+from trasgo_lib.release.restricted import (
+    Evidence,
+    require_risk_audit,
+    restricted_documents,
+    stage_page,
+    stage_restricted,
+    stored_risk_audit,
+)
 from trasgo_lib.release.statement import statement_document
 from trasgo_lib.release.verification import SignatureState, VerificationReport, VerificationResult
 from trasgo_lib.release.verify import verify_release
@@ -66,12 +73,14 @@ __all__ = [
     "released_batches",
     "released_schema",
     "require_released",
+    "require_risk_audit",
     "restricted_documents",
     "stage_data",
     "stage_package",
-    "stage_restricted",
     "stage_page",
+    "stage_restricted",
     "statement_document",
+    "stored_risk_audit",
     "verify_release",
     "withdrawal_bytes",
     "write_csv",

@@ -26,6 +26,7 @@ _OWN = (
     "erratum",
     "withdrawn",
     "dp_statement",
+    "risk_audit",
 )
 FOREIGN = ("crate", "envelope", "signed_statement", "csvw", "datapackage", "dcat")
 """Formats that others define: RO-Crate, DSSE, in-toto, CSV on the Web, Frictionless, DCAT; their versions stand where

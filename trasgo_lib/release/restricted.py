@@ -5,16 +5,20 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from trasgo_lib.checks import CheckReport
 from trasgo_lib.release import documents
 from trasgo_lib.release.data_files import create_staged
 from trasgo_lib.release.manifest import StagedFile, staged_file
-from trasgo_lib.release.package import REPORT, REPORT_PAGE, StagedPackage
-from trasgo_lib.reporting import RestrictedFacts, metadata, render_restricted_page, render_restricted_report
+from trasgo_lib.release.package import REPORT, REPORT_PAGE, StagedPackage, release_prefix
+from trasgo_lib.reporting import RestrictedFacts, metadata, render_restricted_page, render_restricted_report, risk_section
 
 _FOLDER = "restricted"
+
+if TYPE_CHECKING:
+    from trasgo_lib.plan import ReleasePlan
+    from trasgo_lib.storage import ObjectStore
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,8 +73,46 @@ def restricted_documents(evidence: Evidence) -> dict[str, dict[str, Any]]:
         "provenance": {"provenance": dict(evidence.provenance)},
         "ledger": {"account": facts.plan.account, "entries": [dict(entry) for entry in evidence.ledger]},
     }
-    head = {"format": 1, "dataset": facts.plan.dataset, "version": facts.plan.version}
-    return {name: {**head, **body} for name, body in bodies.items()}
+    if facts.risk:
+        bodies["risk_audit"] = {"risk": dict(facts.risk)}
+    return {name: _headed(facts.plan, body) for name, body in bodies.items()}
+
+
+def require_risk_audit(plan: ReleasePlan, risk: Mapping[str, Any]) -> None:
+    """Make sure that an audit can be stored and shown, before anything depends on it.
+
+    Args:
+        plan: the compiled plan.
+        risk: the audit as strict JSON; private.
+
+    Raises:
+        ValueError: for NaN or infinity, or a table that is none.
+        VerificationError: for an audit that does not satisfy its schema.
+    """
+    documents.dump(_headed(plan, {"risk": dict(risk)}), "risk_audit")
+    risk_section(risk)
+
+
+def stored_risk_audit(plan: ReleasePlan, store: ObjectStore) -> dict[str, Any] | None:
+    """The audit that an earlier run of this version has put, as strict JSON, private; None where there is none.
+
+    Args:
+        plan: the compiled plan.
+        store: the restricted root.
+
+    Raises:
+        StoreError: the root cannot be read.
+        VerificationError: a file that is no such audit.
+    """
+    key = f"{release_prefix(plan.dataset, plan.version)}/risk_audit.json"
+    if not store.exists(key):
+        return None
+    found: dict[str, Any] = documents.parse(store.get(key), "risk_audit")["risk"]
+    return found
+
+
+def _headed(plan: ReleasePlan, body: Mapping[str, Any]) -> dict[str, Any]:
+    return {"format": 1, "dataset": plan.dataset, "version": plan.version, **body}
 
 
 def stage_restricted(evidence: Evidence, work: Path) -> StagedPackage:

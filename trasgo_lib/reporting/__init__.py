@@ -3,19 +3,13 @@
 from trasgo_lib.reporting.facts import DrawOutcome, ReleaseFacts, RoundRecord, UnitOutcome, unit_outcomes
 from trasgo_lib.reporting.public import render_report
 from trasgo_lib.reporting.public_page import render_report_page
-from trasgo_lib.reporting.restricted import (
-    Annex,
-    AnnexTable,
-    RestrictedFacts,
-    RoundFacts,
-    render_restricted_report,
-)
+from trasgo_lib.reporting.restricted import RestrictedFacts, RoundFacts, render_restricted_report
 from trasgo_lib.reporting.restricted_page import render_restricted_page
+from trasgo_lib.reporting.risk import RISK_NOTES, risk_section, risk_tables
 
 __all__ = [
-    "Annex",
-    "AnnexTable",
     "DrawOutcome",
+    "RISK_NOTES",
     "ReleaseFacts",
     "RestrictedFacts",
     "RoundFacts",
@@ -25,5 +19,7 @@ __all__ = [
     "render_report_page",
     "render_restricted_page",
     "render_restricted_report",
+    "risk_section",
+    "risk_tables",
     "unit_outcomes",
 ]

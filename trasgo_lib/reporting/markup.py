@@ -39,6 +39,11 @@ def note(*sentences: object) -> Html:
     return f'<p class="note">{text(" ".join(str(sentence) for sentence in sentences))}</p>'
 
 
+def warning(*sentences: object) -> Html:
+    """A paragraph that nobody may miss."""
+    return f'<p class="warning">{text(" ".join(str(sentence) for sentence in sentences))}</p>'
+
+
 def bullets(entries: Iterable[object]) -> Html:
     """A list."""
     return "<ul>" + "".join(f"<li>{text(entry)}</li>" for entry in entries) + "</ul>"

@@ -25,6 +25,7 @@ from trasgo_lib.reporting.markup import (
     note,
     paragraph,
     table,
+    warning,
 )
 from trasgo_lib.reporting.noise_words import domain_words, noise_words
 from trasgo_lib.reporting.public import checks_lead, checks_rows, columns_lead, identity, passed_through
@@ -41,7 +42,8 @@ def render_report_page(facts: ReleaseFacts) -> str:
         facts: what the run states about itself.
     """
     info = facts.plan.config.release
-    lead: list[Html] = [paragraph(info.description)] if info.description else []
+    lead: list[Html] = [warning(wording.REHEARSAL)] if facts.plan.is_rehearsal else []
+    lead += [paragraph(info.description)] if info.description else []
     lead.append(key_facts(_key_facts(facts)))
     parts = (
         _released,

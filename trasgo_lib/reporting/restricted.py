@@ -7,8 +7,9 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from trasgo_lib.amounts import Epsilon
-from trasgo_lib.reporting.markdown import cell, section, table
+from trasgo_lib.reporting.markdown import section, table
 from trasgo_lib.reporting.records import flat, is_records, shown
+from trasgo_lib.reporting.risk import risk_section
 from trasgo_lib.reporting.wording import REHEARSAL
 
 if TYPE_CHECKING:
@@ -37,36 +38,6 @@ class RoundFacts:
 
 
 @dataclass(frozen=True, slots=True)
-class AnnexTable:
-    """One table of an annex.
-
-    Args:
-        title: what it holds.
-        header: headings of its columns.
-        rows: as many cells as headings each.
-    """
-
-    title: str
-    header: tuple[str, ...]
-    rows: tuple[tuple[object, ...], ...]
-
-
-@dataclass(frozen=True, slots=True)
-class Annex:
-    """A part that another document gives to the restricted report, such as an audit of risk; private.
-
-    Args:
-        title: its heading.
-        paragraphs: what it says in words.
-        tables: after the words.
-    """
-
-    title: str
-    paragraphs: tuple[str, ...] = ()
-    tables: tuple[AnnexTable, ...] = ()
-
-
-@dataclass(frozen=True, slots=True)
 class RestrictedFacts:
     """What a run shows to its runner, published or held.
 
@@ -81,7 +52,7 @@ class RestrictedFacts:
         estimates: losses estimated from the released data, as strict JSON; empty where they were not.
         comparison: distributions, correlations and moved points before and after, as strict JSON; private, and empty
             where exact losses could not be computed.
-        annexes: what others found out about the release, such as an audit of risk; private.
+        risk: the risk audit as strict JSON; private; empty where none is declared.
     """
 
     plan: ReleasePlan
@@ -93,7 +64,7 @@ class RestrictedFacts:
     shortfalls: tuple[tuple[str, str], ...] = ()
     estimates: Mapping[str, Any] = field(default_factory=dict)
     comparison: Mapping[str, Any] = field(default_factory=dict, repr=False)
-    annexes: tuple[Annex, ...] = ()
+    risk: Mapping[str, Any] = field(default_factory=dict)
 
 
 def render_restricted_report(facts: RestrictedFacts) -> str:
@@ -117,11 +88,9 @@ def render_restricted_report(facts: RestrictedFacts) -> str:
         lines += section("Estimates beside the truth", lead)
         lines += table(("column", "loss", "estimate", "95 % interval", "exact"), side_by_side(facts))
     lines += section("Exact losses") + _document(facts.losses)
+    if facts.risk:
+        lines += risk_section(facts.risk)
     lines += section("Input") + _document(facts.input_report)
-    for annex in facts.annexes:
-        lines += section(cell(annex.title), *map(cell, annex.paragraphs))
-        for own in annex.tables:
-            lines += [f"{cell(own.title)}:", "", *table(own.header, own.rows)]
     return "\n".join(lines).rstrip() + "\n"
 
 

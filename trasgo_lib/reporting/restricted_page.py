@@ -7,11 +7,12 @@ from typing import Any
 
 from trasgo_lib.checks import CheckReport
 from trasgo_lib.reporting.charts import Whisker, interval_chart
-from trasgo_lib.reporting.markup import Html, Page, Section, figure, key_facts, note, paragraph, table
+from trasgo_lib.reporting.markup import Html, Page, Section, figure, key_facts, note, paragraph, table, warning
 from trasgo_lib.reporting.pictures import correlations, distributions, places
 from trasgo_lib.reporting.records import flat, is_records, shown
-from trasgo_lib.reporting.restricted import Annex, RestrictedFacts, rounds_rows, side_by_side
-from trasgo_lib.reporting.wording import covers_selection
+from trasgo_lib.reporting.restricted import RestrictedFacts, rounds_rows, side_by_side
+from trasgo_lib.reporting.risk import RISK_NOTES, risk_tables
+from trasgo_lib.reporting.wording import REHEARSAL, covers_selection
 
 _WARNING = "Holds exact losses, counts and distributions computed from raw data. Never publish it or pass it on."
 
@@ -28,11 +29,11 @@ def render_restricted_page(facts: RestrictedFacts, checks: CheckReport) -> str:
     plan = facts.plan
     parts = [_losses(facts), _rounds(facts), *distributions(facts), *correlations(facts), *places(facts)]
     parts += [_exact(facts), _input(facts), _checks(checks)]
-    parts += [_annex(number, annex) for number, annex in enumerate(facts.annexes, 1)]
+    parts += _risk(facts.risk)
     return Page(
         title=plan.config.release.title,
         above=f"Restricted report: {plan.dataset}, version {plan.version}",
-        lead=(f'<p class="warning">{_WARNING}</p>', key_facts(_key_facts(facts))),
+        lead=(warning(REHEARSAL if plan.is_rehearsal else _WARNING), key_facts(_key_facts(facts))),
         sections=tuple(parts),
         below=f"Restricted report of {plan.dataset}, version {plan.version}. {_WARNING}",
         is_restricted=True,
@@ -144,9 +145,8 @@ def _checks(checks: CheckReport) -> Section:
     return Section("checks", "Output checks", (*body, note("checks.html holds the same for those who know Data Docs.")))
 
 
-def _annex(number: int, annex: Annex) -> Section:
-    body = [paragraph(words) for words in annex.paragraphs]
-    body += [
-        table(f"annex-{number}-{place}", own.title, own.header, own.rows) for place, own in enumerate(annex.tables, 1)
-    ]
-    return Section(f"annex-{number}", annex.title, tuple(body))
+def _risk(risk: Mapping[str, Any]) -> Iterator[Section]:
+    if risk:
+        body = [paragraph(words) for words in RISK_NOTES]
+        body += [table(f"risk-{place}", *own) for place, own in enumerate(risk_tables(risk), 1)]
+        yield Section("risk", "Risk audit", tuple(body))
