@@ -52,10 +52,10 @@ from trasgo_lib.config.release import (
     Source,
     UnitColumn,
 )
+from trasgo_lib.config.risk import RiskSpec
 from trasgo_lib.config.salvage import declared_sources, source_as_written
 from trasgo_lib.config.shape import UNDECIDED, is_column_name
 from trasgo_lib.config.undecided import not_undecided, undecided_faults
-from trasgo_lib.config.risk import RiskSpec
 
 __all__ = [
     "ROWS_PER_BATCH",

@@ -12,7 +12,13 @@ from trasgo_lib.release import documents
 from trasgo_lib.release.data_files import create_staged
 from trasgo_lib.release.manifest import StagedFile, staged_file
 from trasgo_lib.release.package import REPORT, REPORT_PAGE, StagedPackage, release_prefix
-from trasgo_lib.reporting import RestrictedFacts, metadata, render_restricted_page, render_restricted_report, risk_section
+from trasgo_lib.reporting import (
+    RestrictedFacts,
+    metadata,
+    render_restricted_page,
+    render_restricted_report,
+    risk_section,
+)
 
 _FOLDER = "restricted"
 

@@ -8,8 +8,8 @@ from trasgo_lib.reporting.restricted_page import render_restricted_page
 from trasgo_lib.reporting.risk import RISK_NOTES, risk_section, risk_tables
 
 __all__ = [
-    "DrawOutcome",
     "RISK_NOTES",
+    "DrawOutcome",
     "ReleaseFacts",
     "RestrictedFacts",
     "RoundFacts",
