@@ -61,7 +61,7 @@ def law_of(*names: str) -> np.ndarray:
 
 @lru_cache(maxsize=16)
 def columns(epsilon: str) -> dict[str, NoisedColumn]:
-    """A category, numbers under Laplace noise, one in bins, one with a missing code, and a group, each at one epsilon."""
+    """A category, two Laplace numbers, one in bins, one with a missing code, and a group, each at one epsilon."""
     both = build_channel("kary_randomized_response", BOTH, epsilon)
     found = {
         "region": build_channel("kary_randomized_response", REGIONS, epsilon),
@@ -180,8 +180,8 @@ def _slopes(outcome: np.ndarray, covariates: list[np.ndarray], weights: np.ndarr
 REGION, AGE, PAYS, WAVE, GAP, SEX, LEVEL = AXES
 AGE, PAYS = 2 * AGE, 5 * PAYS
 SOUTH, HERE, SECOND = REGION == 2, GAP == 0, WAVE == 1
-OF_REGION = [(REGION == code).astype(float) for code in (1, 2, 3)]
-OF_LEVEL = [(LEVEL == code).astype(float) for code in (1, 2)]
+OF_REGION = [(code == REGION).astype(float) for code in (1, 2, 3)]
+OF_LEVEL = [(code == LEVEL).astype(float) for code in (1, 2)]
 
 
 @dataclass(frozen=True)
@@ -201,9 +201,7 @@ class Question:
 
 QUESTIONS = {
     "share, label": Question(_mean(SOUTH), lambda r: r.share("region", "south")),
-    "share, label by public": Question(
-        _mean(SOUTH, SECOND), lambda r: r.share("region", "south", by="wave")[WAVES[1]]
-    ),
+    "share, label by public": Question(_mean(SOUTH, SECOND), lambda r: r.share("region", "south", by="wave")[WAVES[1]]),
     "share, label by group column": Question(
         _mean(SOUTH, SEX == 1), lambda r: r.share("region", "south", by="sex")["m"]
     ),
@@ -225,26 +223,18 @@ QUESTIONS = {
     "quantile 0.9": Question(_quantile(AGE, 0.9), lambda r: r.quantile("age", 0.9), True),
     "median, bins": Question(_quantile(AGE, 0.5), lambda r: r.quantile("binned"), True),
     "median, past missing": Question(_quantile(AGE, 0.5, HERE), lambda r: r.quantile("gaps"), True),
-    "median, by label": Question(
-        _quantile(PAYS, 0.5, SOUTH), lambda r: r.quantile("pay", by="region")["south"], True
-    ),
+    "median, by label": Question(_quantile(PAYS, 0.5, SOUTH), lambda r: r.quantile("pay", by="region")["south"], True),
     "variance": Question(_spread(PAYS, PAYS), lambda r: r.variance("pay")),
-    "variance, by label": Question(
-        _spread(PAYS, PAYS, SOUTH), lambda r: r.variance("pay", by="region")["south"]
-    ),
+    "variance, by label": Question(_spread(PAYS, PAYS, SOUTH), lambda r: r.variance("pay", by="region")["south"]),
     "correlation": Question(_correlation(AGE, PAYS), lambda r: r.correlation("age", "pay")),
-    "correlation, past missing": Question(
-        _correlation(AGE, PAYS, HERE), lambda r: r.correlation("gaps", "pay")
-    ),
+    "correlation, past missing": Question(_correlation(AGE, PAYS, HERE), lambda r: r.correlation("gaps", "pay")),
     "correlation, in a group": Question(_correlation(SEX, LEVEL), lambda r: r.correlation("sex", "level")),
     "correlation, by label": Question(
         _correlation(AGE, PAYS, SOUTH), lambda r: r.correlation("age", "pay", by="region")["south"]
     ),
     "slope, number": Question(_slopes(PAYS, [AGE])[1], lambda r: r.regression("pay", "age")["age"]),
     "intercept, number": Question(_slopes(PAYS, [AGE])[0], lambda r: r.regression("pay", "age")["(intercept)"]),
-    "slope, dummy": Question(
-        _slopes(PAYS, OF_REGION)[2], lambda r: r.regression("pay", "region")["region=south"]
-    ),
+    "slope, dummy": Question(_slopes(PAYS, OF_REGION)[2], lambda r: r.regression("pay", "region")["region=south"]),
     "slope, number beside dummies": Question(
         _slopes(PAYS, [AGE, *OF_REGION])[1], lambda r: r.regression("pay", ["age", "region"])["age"]
     ),
@@ -254,9 +244,7 @@ QUESTIONS = {
     "slope, in a group": Question(
         _slopes(PAYS, [SEX, *OF_LEVEL])[3], lambda r: r.regression("pay", ["sex", "level"])["level=high"]
     ),
-    "slope, past missing": Question(
-        _slopes(PAYS, [AGE], HERE)[1], lambda r: r.regression("pay", "gaps")["gaps"]
-    ),
+    "slope, past missing": Question(_slopes(PAYS, [AGE], HERE)[1], lambda r: r.regression("pay", "gaps")["gaps"]),
     "slope, by public": Question(
         _slopes(PAYS, [AGE], SECOND)[1], lambda r: r.regression("pay", "age", by="wave")[WAVES[1], "age"]
     ),

@@ -30,6 +30,7 @@ _NAMES = {
     "channel.json": "channel of every noised column, with its decoder",
     "statement.json": "privacy statement",
     "report.md": "report for people",
+    "HOWTO_ANALYSE.md": "how to analyse this release, in Python and in R",
     "signing-key.pem": "public half of the key that signed",
 }
 _LISTS = (

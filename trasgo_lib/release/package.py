@@ -27,7 +27,7 @@ from trasgo_lib.release.manifest import (
     sums_text,
 )
 from trasgo_lib.release.statement import statement_document
-from trasgo_lib.reporting import ReleaseFacts, render_report
+from trasgo_lib.reporting import ReleaseFacts, howto_analyse, render_report
 from trasgo_lib.storage import ObjectStore
 
 if TYPE_CHECKING:
@@ -36,6 +36,7 @@ if TYPE_CHECKING:
 CHANNEL = "channel.json"
 STATEMENT = "statement.json"
 REPORT = "report.md"
+HOWTO = "HOWTO_ANALYSE.md"
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,11 +130,14 @@ def stage_package(
     facts.checks.require()
     for file in data:
         _require_unchanged(file)
+    channel, statement = channel_document(facts), statement_document(facts)
+    howto = howto_analyse(channel, statement, has_csv="csv" in facts.plan.config.publish.formats)
     described = [
         *data,
-        _write(CHANNEL, documents.dump(channel_document(facts), "channel"), work),
-        _write(STATEMENT, documents.dump(statement_document(facts), "statement"), work),
+        _write(CHANNEL, documents.dump(channel, "channel"), work),
+        _write(STATEMENT, documents.dump(statement, "statement"), work),
         _write(REPORT, render_report(facts).encode(), work),
+        _write(HOWTO, howto.encode(), work),
     ]
     if signing is not None:
         described.append(_write(SIGNING_KEY, signing.key.public.to_pem(), work))
