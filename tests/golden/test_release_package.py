@@ -53,6 +53,7 @@ TEXTS = (
     "channel.json",
     "statement.json",
     "report.md",
+    "HOWTO_ANALYSE.md",
     "signing-key.pem",
     "ro-crate-metadata.json",
     "SHA256SUMS",

@@ -2,34 +2,34 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from typing import overload
 
 import numpy as np
 from numpy.typing import NDArray
 
 from trasgo_lib.analysis.columns import NoisedColumn, Value
-from trasgo_lib.analysis.counting import Counts, PublishedRows
+from trasgo_lib.analysis.counting import PublishedRows
+from trasgo_lib.analysis.lookup import Columns, refused
+from trasgo_lib.analysis.modelling import Model, moments_by
+from trasgo_lib.analysis.placing import Places, quantiles_within
 from trasgo_lib.analysis.results import EstimateTable
-from trasgo_lib.analysis.usefulness import Possible, too_few, too_rare
-from trasgo_lib.errors import InputContractError, Reason
+from trasgo_lib.analysis.tables import COARSER, MOST_SHARES, SHARE, mean_of, shares_of, within_groups
+from trasgo_lib.analysis.usefulness import Possible, judged_variance, require_pearson, too_few, too_rare
 from trasgo_lib.estimation import (
+    CONFIDENCE,
     Estimate,
-    conditional_means,
     correlation,
+    correlation_within,
     joint_subset_shares,
-    mean,
+    quantile,
     subset_shares,
     variance,
+    variance_within,
 )
 
-MOST_SHARES = 2**16
-"""Entries of a table of shares; each is decoded and judged on its own."""
-
-FLAT = "the noise hides how far the values spread"
-
-_SHARE = Possible(0.0, 1.0)
 _CORRELATION = Possible(-1.0, 1.0)
 
 
@@ -61,12 +61,16 @@ class Release:
     data: PublishedRows = field(repr=False)
 
     @overload
-    def share(self, column: str, value: None = None, by: str | None = None) -> EstimateTable: ...
+    def share(
+        self, column: str, value: None = None, by: str | None = None, *, confidence: float = ...
+    ) -> EstimateTable: ...
     @overload
-    def share(self, column: str, value: object, by: None = None) -> Estimate: ...
+    def share(self, column: str, value: object, by: None = None, *, confidence: float = ...) -> Estimate: ...
     @overload
-    def share(self, column: str, value: object, by: str) -> EstimateTable: ...
-    def share(self, column: str, value: Value | None = None, by: str | None = None) -> Estimate | EstimateTable:
+    def share(self, column: str, value: object, by: str, *, confidence: float = ...) -> EstimateTable: ...
+    def share(
+        self, column: str, value: Value | None = None, by: str | None = None, *, confidence: float = CONFIDENCE
+    ) -> Estimate | EstimateTable:
         """Share of the rows that hold a value, or of every value.
 
         Args:
@@ -74,6 +78,7 @@ class Release:
             value: a declared value or ``MISSING``; a list, range or set for the share of all of them together; None for
                 each value on its own.
             by: a column to group by: a public one, or another noised one.
+            confidence: of the intervals.
 
         Returns:
             One estimate for one value without groups, else a table, by value, by group, or by (group, value).
@@ -81,104 +86,176 @@ class Release:
         Raises:
             InputContractError: no such column or value, or a question about a column that this does not answer.
         """
-        asked = self._column(column)
+        asked = self._columns.column(column)
         whole = value is None
         names, members = asked.cells() if whole else ((value,), asked.members(value)[:, None])
         if by is None:
             counts = self.data.count(asked)
-            given = self._shares(asked, counts, members)
+            given = shares_of(asked, counts, members, confidence)
             if not whole:
                 return given[0]
-            raw = subset_shares(asked.channel, counts, members)
+            raw = subset_shares(asked.channel, counts, members, confidence=confidence)
             return EstimateTable.of_whole(
                 f"share of {column}",
                 self.rows,
                 dict(zip(names, raw, strict=True)),
                 dict(zip(names, given, strict=True)),
+                confidence,
             )
         if by in self.noised:
             everyone = np.ones(asked.channel.inputs, dtype=bool)
-            found = self._within(asked, by, members.astype(np.float64), everyone, _SHARE)
+            found = within_groups(
+                self.data, *self._columns.pair(column, by), members.astype(np.float64), everyone, SHARE, confidence
+            )
         else:
-            found = {group: self._shares(asked, counts, members) for group, counts in self._groups(asked, by).items()}
+            groups = self.data.count_by(asked, self._columns.public_group(by))
+            found = {group: shares_of(asked, counts, members, confidence) for group, counts in groups.items()}
         table: dict[object, Estimate] = {}
         for group, estimates in found.items():
             for name, estimate in zip(names, estimates, strict=True):
                 table[(group, name) if whole else group] = estimate
-        return EstimateTable(f"share of {column} by {by}", self.rows, table)
+        return EstimateTable(f"share of {column} by {by}", self.rows, table, confidence=confidence)
 
-    def crosstab(self, a: str, b: str) -> EstimateTable:
+    def crosstab(self, a: str, b: str, *, confidence: float = CONFIDENCE) -> EstimateTable:
         """Joint shares of two noised columns, by pair of values.
 
         Args:
             a: a noised column.
             b: another one.
+            confidence: of the intervals.
 
         Raises:
             InputContractError: no such column, the same one twice, or too many pairs.
         """
-        left, right = self._pair(a, b)
+        left, right = self._columns.pair(a, b)
         (ours, our_members), (theirs, their_members) = left.cells(), right.cells()
         if len(ours) * len(theirs) > MOST_SHARES:
-            raise _refused(f"{a} and {b}", f"at most {MOST_SHARES} pairs", f"{len(ours) * len(theirs)}", _COARSER)
+            raise refused(f"{a} and {b}", f"at most {MOST_SHARES} pairs", f"{len(ours) * len(theirs)}", COARSER)
         table = self.data.count_pairs(left, right)
         raw = joint_subset_shares(
-            left.channel, right.channel, table, our_members, their_members, together=left.noise_with(right)
+            left.channel,
+            right.channel,
+            table,
+            our_members,
+            their_members,
+            together=left.noise_with(right),
+            confidence=confidence,
         )
         held = (our_members.T.astype(np.float64) @ table @ their_members.astype(np.float64)).ravel()
+        what = f"share of {a} and {b}"
         given = [
-            too_few(self.rows) or too_rare(int(count), self.rows) or _SHARE.judge(estimate, f"share of {a} and {b}")
+            too_few(self.rows) or too_rare(int(count), self.rows) or SHARE.judge(estimate, what, confidence)
             for estimate, count in zip(raw, held, strict=True)
         ]
         names = [(mine, other) for mine in ours for other in theirs]
-        return EstimateTable.of_whole(
-            f"share of {a} and {b}", self.rows, dict(zip(names, raw, strict=True)), dict(zip(names, given, strict=True))
-        )
+        whole, told = dict(zip(names, raw, strict=True)), dict(zip(names, given, strict=True))
+        return EstimateTable.of_whole(what, self.rows, whole, told, confidence)
 
     @overload
-    def mean(self, column: str, by: None = None) -> Estimate: ...
+    def mean(self, column: str, by: None = None, *, confidence: float = ...) -> Estimate: ...
     @overload
-    def mean(self, column: str, by: str) -> EstimateTable: ...
-    def mean(self, column: str, by: str | None = None) -> Estimate | EstimateTable:
+    def mean(self, column: str, by: str, *, confidence: float = ...) -> EstimateTable: ...
+    def mean(self, column: str, by: str | None = None, *, confidence: float = CONFIDENCE) -> Estimate | EstimateTable:
         """Mean of a column; of dates, in days since 1970-01-01.
 
         Args:
             column: a noised column of numbers, dates or whole-number labels.
             by: a column to group by: a public one, or another noised one.
+            confidence: of the intervals.
 
         Raises:
             InputContractError: no such column, or a question about a column that this does not answer.
         """
-        asked, numbers = self._numbers(column)
+        asked, numbers = self._columns.numbers(column)
         possible = _range(numbers)
         if by is None:
-            return self._mean(asked, numbers, self.data.count(asked), possible)
+            return mean_of(asked, numbers, self.data.count(asked), possible, confidence)
         if by in self.noised:
             counted = ~np.isnan(numbers)
-            of_groups = self._within(asked, by, np.where(counted, numbers, 0.0)[:, None], counted, possible)
+            functions = np.where(counted, numbers, 0.0)[:, None]
+            pair = self._columns.pair(column, by)
+            of_groups = within_groups(self.data, *pair, functions, counted, possible, confidence)
             found = {group: estimates[0] for group, estimates in of_groups.items()}
         else:
-            groups = self._groups(asked, by)
-            found = {group: self._mean(asked, numbers, counts, possible) for group, counts in groups.items()}
-        return EstimateTable(f"mean of {column} by {by}", self.rows, found)
+            groups = self.data.count_by(asked, self._columns.public_group(by))
+            found = {group: mean_of(asked, numbers, counts, possible, confidence) for group, counts in groups.items()}
+        return EstimateTable(f"mean of {column} by {by}", self.rows, found, confidence=confidence)
 
-    def variance(self, column: str) -> Estimate:
+    @overload
+    def quantile(self, column: str, q: float = ..., by: None = None, *, confidence: float = ...) -> Estimate: ...
+    @overload
+    def quantile(self, column: str, q: float, by: str, *, confidence: float = ...) -> EstimateTable: ...
+    @overload
+    def quantile(self, column: str, *, by: str, confidence: float = ...) -> EstimateTable: ...
+    def quantile(
+        self, column: str, q: float = 0.5, by: str | None = None, *, confidence: float = CONFIDENCE
+    ) -> Estimate | EstimateTable:
+        """A quantile of a column, by default its median: the least value with a share of q at or below it.
+
+        The interval covers at least what it says. Of numbers in bins the value is interpolated and the interval holds
+        whole bins; ``note`` says so.
+
+        Args:
+            column: a noised column of numbers, dates (in days since 1970-01-01) or whole-number labels.
+            q: share of the values at or below it, between 0 and 1.
+            by: a column to group by: a public one, or another noised one.
+            confidence: of the intervals.
+
+        Raises:
+            InputContractError: no such column, labels, or q out of range.
+        """
+        asked, numbers = self._columns.numbers(column)
+        other, places = self._columns.group(by, (column,)), Places.of(asked, numbers)
+        what = f"quantile {q:g} of {column}"
+        ask = partial(quantile, asked.channel, q=q, places=places.of_codes, steps_only=places.keeps_values)
+        if other is None:
+            found = ask(self.data.count(asked), confidence=confidence)
+            return places.estimate(found, what, self.rows, confidence)
+        if isinstance(other, str):
+            table = {
+                group: places.estimate(ask(counts, confidence=confidence), what, int(counts.sum()), confidence)
+                for group, counts in self.data.count_by(asked, other).items()
+            }
+        else:
+            table = quantiles_within(self.data, asked, other, places, q, confidence)
+        return EstimateTable(f"{what} by {by}", self.rows, table, confidence=confidence)
+
+    @overload
+    def variance(self, column: str, by: None = None, *, confidence: float = ...) -> Estimate: ...
+    @overload
+    def variance(self, column: str, by: str, *, confidence: float = ...) -> EstimateTable: ...
+    def variance(
+        self, column: str, by: str | None = None, *, confidence: float = CONFIDENCE
+    ) -> Estimate | EstimateTable:
         """Variance of a column, in squared units.
 
         Args:
             column: a noised column of numbers, dates or whole-number labels.
+            by: a column to group by: a public one, or another noised one.
+            confidence: of the intervals.
 
         Raises:
             InputContractError: no such column, or labels.
         """
-        asked, numbers = self._numbers(column)
-        found = too_few(self.rows) or variance(asked.channel, self.data.count(asked), values=numbers)
-        if found.value is not None and found.value <= 0:
-            return Estimate.none(FLAT)
-        possible = _range(numbers)
-        return Possible(0.0, (possible.high - possible.low) ** 2 / 4).judge(found, f"variance of {column}")
+        asked, numbers = self._columns.numbers(column)
+        other, possible = self._columns.group(by, (column,)), _range(numbers)
+        judge = partial(judged_variance, what=f"variance of {column}", possible=possible, confidence=confidence)
+        if other is None:
+            counts = self.data.count(asked)
+            return judge(too_few(self.rows) or variance(asked.channel, counts, values=numbers, confidence=confidence))
+        found = moments_by(self.data, [(asked, numbers)], other, variance_within, confidence)
+        table = {group: judge(estimate) for group, estimate in found.items()}
+        return EstimateTable(f"variance of {column} by {by}", self.rows, table, confidence=confidence)
 
-    def correlation(self, a: str, b: str) -> Estimate:
+    @overload
+    def correlation(
+        self, a: str, b: str, by: None = None, *, method: str = ..., confidence: float = ...
+    ) -> Estimate: ...
+    @overload
+    def correlation(self, a: str, b: str, by: str, *, method: str = ..., confidence: float = ...) -> EstimateTable: ...
+    def correlation(
+        self, a: str, b: str, by: str | None = None, *, method: str = "pearson", confidence: float = CONFIDENCE
+    ) -> Estimate | EstimateTable:
         """Pearson's correlation of two noised columns over the rows in which both have a value.
 
         Labels in a declared order count as their place in it, two labels as 0 and 1.
@@ -186,102 +263,69 @@ class Release:
         Args:
             a: a noised column.
             b: another one.
+            by: a column to group by: a public one, or another noised one.
+            method: ``pearson``; ranks are refused, since the noise moves every rank by an amount that depends on all
+                rows, and no decoder of single rows undoes that.
+            confidence: of the intervals.
 
         Raises:
-            InputContractError: no such column, labels without an order, the same one twice, or too many pairs of
-                values.
+            InputContractError: no such column, labels without an order, the same one twice, another method, or too many
+                pairs of values.
         """
-        left, right = self._pair(a, b)
+        left, right = self._columns.pair(a, b)
+        require_pearson(method)
         scales = {column.name: column.ranks for column in (left, right)}
         unordered = ", ".join(name for name, ranks in scales.items() if ranks is None)
         if unordered:
-            raise _refused(unordered, "numbers, dates, or labels with an order", "labels without one", _CROSSTAB)
-        table = self.data.count_pairs(left, right)
-        found = too_few(self.rows) or correlation(
+            raise refused(unordered, "numbers, dates, or labels with an order", "labels without one", _CROSSTAB)
+        other, what = self._columns.group(by, (a, b)), f"correlation of {a} and {b}"
+        if other is not None:
+            pairs = [(column, scales[column.name]) for column in (left, right)]
+            found = moments_by(self.data, pairs, other, correlation_within, confidence)
+            table = {group: _CORRELATION.judge(estimate, what, confidence) for group, estimate in found.items()}
+            return EstimateTable(f"{what} by {by}", self.rows, table, confidence=confidence)
+        estimate = too_few(self.rows) or correlation(
             left.channel,
             right.channel,
-            table,
+            self.data.count_pairs(left, right),
             left_values=scales[a],
             right_values=scales[b],
             together=left.noise_with(right),
+            confidence=confidence,
         )
-        return _CORRELATION.judge(found, f"correlation of {a} and {b}")
+        return _CORRELATION.judge(estimate, what, confidence)
 
-    def _shares(self, asked: NoisedColumn, counts: Counts, members: NDArray[np.bool_]) -> tuple[Estimate, ...]:
-        rows = int(counts.sum())
-        few = too_few(rows)
-        if few is not None:
-            return (few,) * int(members.shape[1])
-        raw = subset_shares(asked.channel, counts, members)
-        held = counts @ members
-        judged = (
-            too_rare(int(count), rows) or _SHARE.judge(estimate, f"share of {asked.name}")
-            for estimate, count in zip(raw, held, strict=True)
-        )
-        return tuple(judged)
+    def regression(
+        self, outcome: str, covariates: str | Sequence[str], by: str | None = None, *, confidence: float = CONFIDENCE
+    ) -> EstimateTable:
+        """Least squares of one noised column on others, the noise of all of them taken out of it.
 
-    def _mean(self, asked: NoisedColumn, numbers: NDArray[np.float64], counts: Counts, possible: Possible) -> Estimate:
-        found = too_few(int(counts.sum())) or mean(asked.channel, counts, values=numbers)
-        return possible.judge(found, f"mean of {asked.name}")
+        Numbers and dates enter as they are, labels as dummies against the first of them; two labels can be the
+        outcome, as 0 and 1. Rows in which every column has a value count. Coefficients describe the population that the
+        rows are drawn from (the linear fit to it, whether or not it is a straight line), rows may scatter unevenly.
 
-    def _groups(self, asked: NoisedColumn, by: str) -> Mapping[Value, Counts]:
-        if by not in self.public:
-            raise self._unknown(by)
-        return self.data.count_by(asked, by)
+        Args:
+            outcome: a noised column of numbers, dates, whole-number labels or two labels.
+            covariates: noised columns.
+            by: a column to group by, for a regression in each group: a public one, or another noised one.
+            confidence: of the intervals.
 
-    def _within(
-        self,
-        asked: NoisedColumn,
-        by: str,
-        functions: NDArray[np.float64],
-        counted: NDArray[np.bool_],
-        possible: Possible,
-    ) -> dict[Value, tuple[Estimate, ...]]:
-        """Means of functions within each value of another noised column."""
-        column, other = self._pair(asked.name, by)
-        groups, members = other.cells()
-        if len(groups) * functions.shape[1] > MOST_SHARES:
-            raise _refused(by, f"at most {MOST_SHARES} entries", f"{len(groups) * functions.shape[1]}", _COARSER)
-        table = self.data.count_pairs(column, other)
-        few = too_few(self.rows)
-        raw = conditional_means(
-            column.channel, other.channel, table, functions, counted, members, together=column.noise_with(other)
-        )
-        return {
-            group: tuple(few or possible.judge(one, f"{asked.name} where {by} is {group}") for one in estimates)
-            for group, estimates in zip(groups, raw, strict=True)
-        }
+        Returns:
+            Coefficients by term, ``(intercept)`` first; with groups, by (group, term). Without values, and with the
+            reason, where the noise hides how the covariates spread.
 
-    def _column(self, name: str) -> NoisedColumn:
-        column = self.noised.get(name)
-        if column is None:
-            raise self._unknown(name)
-        if column.is_place:
-            fix = "Count the cells themselves; their noise is in channel.json."
-            raise _refused(name, "a column of numbers, dates or labels", "half of a point", fix)
-        return column
+        Raises:
+            InputContractError: no such column, the same one twice, no covariate, or too many.
+        """
+        model = Model.of(self._columns, outcome, (covariates,) if isinstance(covariates, str) else tuple(covariates))
+        other = self._columns.group(by, model.names)
+        found = model.fit(self.data, other, confidence)
+        words = f"{model.what} by {by}" if by else model.what
+        return EstimateTable(words, self.rows, found, confidence=confidence)
 
-    def _numbers(self, name: str) -> tuple[NoisedColumn, NDArray[np.float64]]:
-        column = self._column(name)
-        numbers = column.numbers
-        if numbers is None:
-            raise _refused(name, "numbers, dates or whole-number labels", "labels", "Ask for shares.")
-        return column, numbers
-
-    def _pair(self, a: str, b: str) -> tuple[NoisedColumn, NoisedColumn]:
-        left, right = self._column(a), self._column(b)
-        if a == b:
-            raise _refused(f"{a} and {b}", "two columns", "the same column twice", "Ask about two columns.")
-        return left, right
-
-    def _unknown(self, name: str) -> InputContractError:
-        if name in self.public:
-            fix = "Published unchanged: read it from the data file, or name it under by."
-            return _refused(name, "a noised column", "a public one", fix)
-        known = ", ".join((*self.noised, *self.public))
-        return InputContractError.of(
-            Reason.MISSING_COLUMN, name, required=f"one of {known}", came="no such column", fix="Check the name."
-        )
+    @property
+    def _columns(self) -> Columns:
+        return Columns(self.noised, self.public)
 
     def __repr__(self) -> str:
         width = max(map(len, (*self.noised, *self.public)))
@@ -291,13 +335,8 @@ class Release:
         return "\n".join(lines)
 
 
-_COARSER = "Ask about coarser columns."
 _CROSSTAB = "Ask for a crosstab."
 
 
 def _range(numbers: NDArray[np.float64]) -> Possible:
     return Possible(float(np.nanmin(numbers)), float(np.nanmax(numbers)))
-
-
-def _refused(where: str, required: str, came: str, fix: str) -> InputContractError:
-    return InputContractError.of(Reason.BAD_PARAMETER, where, required=required, came=came, fix=fix)

@@ -5,10 +5,12 @@ Every rule looks at the standard error and at counts, hardly at the value, so th
 
 from __future__ import annotations
 
+import sys
 import warnings
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
-from trasgo_lib.estimation import NORMAL_95, Estimate
+from trasgo_lib.errors import InputContractError, Reason
+from trasgo_lib.estimation import CONFIDENCE, Estimate, normal_point
 
 FEWEST_ROWS = 30
 """Below this an interval from the normal law covers less than it says."""
@@ -20,8 +22,7 @@ _WIDE = 0.25
 """An interval that takes up this part of everything possible is given with a warning."""
 
 
-_USER = 4
-"""How far above the user's own line usually stands."""
+_LIBRARY = __name__.partition(".")[0] + "."
 
 
 class NoiseWarning(UserWarning):
@@ -40,7 +41,7 @@ class Possible:
     low: float
     high: float
 
-    def judge(self, estimate: Estimate, what: str) -> Estimate:
+    def judge(self, estimate: Estimate, what: str, confidence: float = CONFIDENCE) -> Estimate:
         """The estimate, none where its interval says nothing, a warning where it says little.
 
         The value stays as it is, so that it is unbiased; the interval is cut to the range, but never shorter than a
@@ -49,21 +50,39 @@ class Possible:
         Args:
             estimate: what the estimator gave.
             what: the quantity in words, for the warning.
+            confidence: of its interval.
         """
         value, error, width = estimate.value, estimate.standard_error, self.high - self.low
         if value is None or error is None or estimate.low is None or estimate.high is None:
             return estimate
         # of estimates that come clipped (variances, correlations) one end still has the whole reach
-        reach = max(NORMAL_95 * error, estimate.high - value, value - estimate.low)
+        reach = max(normal_point(confidence) * error, estimate.high - value, value - estimate.low)
         if 2 * reach >= width:
             return Estimate.none("the noise leaves an interval as wide as everything possible")
         if 2 * reach > _WIDE * width:
-            message = f"{what}: the 95 % interval covers {2 * reach / width:.0%} of everything possible"
-            warnings.warn(message, NoiseWarning, stacklevel=_USER)
+            warn(f"{what}: the {percent(confidence)} interval covers {2 * reach / width:.0%} of everything possible")
         # a value past an end of the range would leave an interval of no length: a certainty that nobody has
         low = max(min(estimate.low, self.high - error), self.low)
         high = min(max(estimate.high, self.low + error), self.high)
-        return Estimate(value, low, high, error)
+        return replace(estimate, low=low, high=high)
+
+
+def percent(confidence: float) -> str:
+    """A confidence as it stands in sentences: ``95 %``."""
+    return f"{100 * confidence:.4g} %"
+
+
+def warn(message: str) -> None:
+    """Say that an answer is mostly noise, at the line of the user that asked for it."""
+    warnings.warn(message, NoiseWarning, stacklevel=_lines_up())
+
+
+def _lines_up() -> int:
+    """How far above ``warn`` the first line outside this library stands."""
+    frame, lines = sys._getframe(1), 1
+    while frame is not None and frame.f_globals.get("__name__", "").startswith(_LIBRARY):
+        frame, lines = frame.f_back, lines + 1
+    return lines
 
 
 def too_few(rows: int) -> Estimate | None:
@@ -78,3 +97,37 @@ def too_rare(released: int, rows: int) -> Estimate | None:
     if min(released, rows - released) >= FEWEST_OF_A_VALUE:
         return None
     return Estimate.none(f"fewer than {FEWEST_OF_A_VALUE} published rows tell it from the others")
+
+
+FLAT = "the noise hides how far the values spread"
+
+
+def judged_variance(found: Estimate, what: str, possible: Possible, confidence: float) -> Estimate:
+    """A variance, none where it is not above 0: the one rule on a value, since no one can use such a variance.
+
+    Args:
+        found: what the estimator gave.
+        what: the quantity in words, for the warning.
+        possible: the range of the values.
+        confidence: of the interval.
+    """
+    if found.value is not None and found.value <= 0:
+        return Estimate.none(FLAT)
+    return Possible(0.0, (possible.high - possible.low) ** 2 / 4).judge(found, what, confidence)
+
+
+def require_pearson(method: str) -> None:
+    """Refuse correlations of ranks.
+
+    Raises:
+        InputContractError: another method than ``pearson``.
+    """
+    if method != "pearson":
+        raise InputContractError.of(
+            Reason.BAD_PARAMETER,
+            "method",
+            required="pearson",
+            came=method,
+            fix="Noise moves every rank by an amount that depends on all rows, which no decoder of single rows undoes:"
+            " ask for a crosstab, or for Pearson's correlation.",
+        )

@@ -3,14 +3,40 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from statistics import NormalDist
 from typing import Literal, Self
+
+from trasgo_lib.errors import InputContractError, Reason
 
 TargetKind = Literal["file", "population"]
 """``file``: the raw rows that were noised, so only the noise is chance. ``population``: also the draw of the rows."""
 
 NORMAL_95 = 1.959963984540054
 """Two-sided 95 % point of the normal law."""
+
+CONFIDENCE = 0.95
+"""What intervals hold the truth with unless another share is asked for."""
+
+
+def normal_point(confidence: float) -> float:
+    """Two-sided point of the normal law: 1.96 for 0.95.
+
+    Args:
+        confidence: with what probability an interval is to hold the truth.
+
+    Raises:
+        InputContractError: not between 0.5 and 0.9999; further out the normal law is no guide to decoded noise.
+    """
+    if not 0.5 <= confidence <= 0.9999:
+        raise InputContractError.of(
+            Reason.BAD_PARAMETER,
+            "confidence",
+            required="a share from 0.5 to 0.9999",
+            came=f"{confidence}",
+            fix="0.95 is usual.",
+        )
+    return NORMAL_95 if confidence == CONFIDENCE else NormalDist().inv_cdf((1 + confidence) / 2)
 
 
 @dataclass(frozen=True, slots=True)
@@ -19,10 +45,11 @@ class Estimate:
 
     Args:
         value: the estimate, or None where no useful one exists.
-        low: lower end of a 95 % interval; None with ``value``.
+        low: lower end of an interval at the confidence asked for, 95 % by default; None with ``value``.
         high: its upper end; None with ``value``.
         standard_error: of the value, the bias allowed for in the interval not counted; None with ``value``.
         reason: why there is no value; None where there is one.
+        note: what else is to be known of it, as that a value is interpolated; None where nothing is.
     """
 
     value: float | None
@@ -30,6 +57,7 @@ class Estimate:
     high: float | None
     standard_error: float | None
     reason: str | None = None
+    note: str | None = None
 
     @classmethod
     def of(
@@ -39,6 +67,7 @@ class Estimate:
         *,
         bias: float = 0.0,
         within: tuple[float, float] = (-math.inf, math.inf),
+        confidence: float = CONFIDENCE,
     ) -> Self:
         """A normal interval around a value.
 
@@ -47,10 +76,11 @@ class Estimate:
             standard_error: at least 0.
             bias: largest bias of the decoder behind it; both ends are moved out by it.
             within: the range of the estimated quantity; interval ends are clipped to it, the value is not.
+            confidence: of the interval.
         """
         if not (math.isfinite(value) and math.isfinite(standard_error)):
             return cls.none("the noise leaves no finite estimate")
-        reach = NORMAL_95 * standard_error + bias
+        reach = normal_point(confidence) * standard_error + bias
         low, high = (float(min(max(end, within[0]), within[1])) for end in (value - reach, value + reach))
         return cls(float(value), low, high, float(standard_error))
 
@@ -59,6 +89,12 @@ class Estimate:
         """No estimate, and why."""
         return cls(None, None, None, None, reason)
 
+    def within(self, least: float, most: float) -> Self:
+        """The same with the ends of its interval cut to what is possible."""
+        if self.low is None or self.high is None:
+            return self
+        return replace(self, low=min(max(self.low, least), most), high=min(max(self.high, least), most))
+
     def covers(self, truth: float) -> bool:
         """Whether the interval holds a value; an estimate without value covers nothing."""
         return self.low is not None and self.high is not None and self.low <= truth <= self.high
@@ -66,4 +102,5 @@ class Estimate:
     def __str__(self) -> str:
         if self.value is None or self.low is None or self.high is None:
             return f"none: {self.reason}"
-        return f"{self.value:.4g} ({self.low:.4g} to {self.high:.4g})"
+        said = f"; {self.note}" if self.note else ""
+        return f"{self.value:.4g} ({self.low:.4g} to {self.high:.4g}){said}"

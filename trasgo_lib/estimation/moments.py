@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from trasgo_lib.estimation.decoding import decode, expectation, present_codes
-from trasgo_lib.estimation.estimate import Estimate, TargetKind
+from trasgo_lib.estimation.estimate import CONFIDENCE, Estimate, TargetKind
 from trasgo_lib.estimation.shares import checked_counts
 from trasgo_lib.mechanisms import Channel
 
@@ -101,6 +101,7 @@ def mean(
     *,
     values: NDArray[np.float64] | None = None,
     target: TargetKind = "population",
+    confidence: float = CONFIDENCE,
 ) -> Estimate:
     """Mean of a column over the rows that are not missing.
 
@@ -109,6 +110,7 @@ def mean(
         histogram: counts by output code, int[outputs]; public.
         values: float64[inputs], what each input code counts as, NaN for missing; None: code steps.
         target: whether the rows themselves count as drawn at random.
+        confidence: of the interval.
 
     Raises:
         InputContractError: no rows, or counts of another length.
@@ -125,7 +127,7 @@ def mean(
     weights = np.array([-value, 1.0]) / present
     error = np.sqrt(_variance(channel, shares, found, weights, target) / max(1.0, rows - 1))
     bias = found.scale * float(np.abs(weights) @ found.bias[:2])
-    return Estimate.of(found.centre + found.scale * value, found.scale * float(error), bias=bias)
+    return Estimate.of(found.centre + found.scale * value, found.scale * float(error), bias=bias, confidence=confidence)
 
 
 def variance(
@@ -134,6 +136,7 @@ def variance(
     *,
     values: NDArray[np.float64] | None = None,
     target: TargetKind = "population",
+    confidence: float = CONFIDENCE,
 ) -> Estimate:
     """Variance of a column over the rows that are not missing, divided by their number.
 
@@ -142,6 +145,7 @@ def variance(
         histogram: counts by output code, int[outputs]; public.
         values: float64[inputs], what each input code counts as, NaN for missing; None: code steps.
         target: whether the rows themselves count as drawn at random.
+        confidence: of the interval.
 
     Raises:
         InputContractError: no rows, or counts of another length.
@@ -165,6 +169,7 @@ def variance(
         square * float(np.sqrt(of_row / max(1.0, rows - 1))),
         bias=square * float(np.abs(weights) @ found.bias[:3]),
         within=(0.0, np.inf),
+        confidence=confidence,
     )
 
 

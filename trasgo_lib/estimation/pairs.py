@@ -12,7 +12,8 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from trasgo_lib.estimation.estimate import Estimate, TargetKind
+from trasgo_lib.estimation.estimate import CONFIDENCE, Estimate, TargetKind, normal_point
+from trasgo_lib.estimation.fieller import fieller
 from trasgo_lib.estimation.moments import CONSTANT, Powers, powers
 from trasgo_lib.estimation.shares import checked_counts
 from trasgo_lib.estimation.together import PairDecoder, SharedNoise
@@ -56,6 +57,14 @@ class PairMoments:
         weights[1, 1], weights[1, 0], weights[0, 1] = 1.0, -right, -left
         weights[0, 0] = left * right - self.product
         return weights / self.present
+
+    def spread_weights(self, side: int) -> PairWeights:
+        """The influence of a row on the variance of the left column (0) or the right one (1)."""
+        place, spread = self.means[side], self.squares[side]
+        weights = np.zeros((3, 3))
+        along = np.array([place**2 - spread, -2 * place, 1.0]) / self.present
+        weights[(slice(None), 0) if side == 0 else (0, slice(None))] = along
+        return weights
 
     @property
     def correlation(self) -> float | None:
@@ -120,6 +129,16 @@ class Cells:
             spread -= self.shares @ self.influence(square_weights(weights))
         return float(np.sqrt(max(0.0, float(spread)) / max(1.0, self.rows - 1)))
 
+    def covariance(self, one: PairWeights, other: PairWeights, target: TargetKind) -> NDArray[np.float64]:
+        """Of two means of influences: float64[2, 2]."""
+        apart = [self.standard_error(one + sign * other, target) ** 2 for sign in (1, -1)]
+        both, mine, its = (
+            (apart[0] - apart[1]) / 4,
+            self.standard_error(one, target),
+            self.standard_error(other, target),
+        )
+        return np.array([[mine**2, both], [both, its**2]])
+
 
 def square_weights(weights: PairWeights) -> NDArray[np.float64]:
     """The weights of the square of a polynomial in two variables: float64[3, 3] -> float64[5, 5]."""
@@ -139,6 +158,7 @@ def covariance(
     right_values: NDArray[np.float64] | None = None,
     target: TargetKind = "population",
     together: SharedNoise | None = None,
+    confidence: float = CONFIDENCE,
 ) -> Estimate:
     """Covariance over the rows in which both values are present, divided by their number.
 
@@ -150,6 +170,7 @@ def covariance(
         right_values: likewise of the right.
         target: whether the rows themselves count as drawn at random.
         together: for two columns of one group; None where the noise of the two is independent.
+        confidence: of the interval.
 
     Raises:
         InputContractError: no rows, or a table of another shape.
@@ -163,7 +184,8 @@ def covariance(
         return Estimate.none("the noise hides whether both values are present in any row")
     scale, weights = ours.scale * theirs.scale, found.covariance_weights
     bias = scale * _bias(weights, ours, theirs)
-    return Estimate.of(scale * found.product, scale * cells.standard_error(weights, target), bias=bias)
+    error = scale * cells.standard_error(weights, target)
+    return Estimate.of(scale * found.product, error, bias=bias, confidence=confidence)
 
 
 def correlation(
@@ -175,6 +197,7 @@ def correlation(
     right_values: NDArray[np.float64] | None = None,
     target: TargetKind = "population",
     together: SharedNoise | None = None,
+    confidence: float = CONFIDENCE,
 ) -> Estimate:
     """Pearson's correlation over the rows in which both values are present.
 
@@ -186,6 +209,7 @@ def correlation(
         right_values: likewise of the right.
         target: whether the rows themselves count as drawn at random.
         together: for two columns of one group; None where the noise of the two is independent.
+        confidence: of the interval.
 
     Raises:
         InputContractError: no rows, or a table of another shape.
@@ -198,13 +222,18 @@ def correlation(
     value = None if found is None else found.correlation
     if found is None or value is None or not _spreads_are_known(found, cells):
         return Estimate.none(CONSTANT)
-    weights = found.correlation_weights
-    return Estimate.of(
+    below = float(np.sqrt(found.squares[0] * found.squares[1]))
+    score = below * found.correlation_weights
+    slope = below / 2 * sum(found.spread_weights(side) / found.squares[side] for side in (0, 1))
+    estimate = fieller(
         value,
-        cells.standard_error(weights, target),
-        bias=_bias(weights, ours, theirs),
-        within=(-1.0, 1.0),
+        below,
+        cells.covariance(score, slope, target),
+        point=normal_point(confidence),
+        hidden=CONSTANT,
+        biases=(_bias(score, ours, theirs), 0.0),  # to first order; that of the slope moves the ends, not the score
     )
+    return estimate.within(-1.0, 1.0)
 
 
 LEAST_SPREAD_SCORE = 4.0
@@ -213,11 +242,7 @@ LEAST_SPREAD_SCORE = 4.0
 
 def _spreads_are_known(found: PairMoments, cells: Cells) -> bool:
     for side, spread in enumerate(found.squares):
-        place = found.means[side]
-        along = np.array([place**2 - spread, -2 * place, 1.0]) / found.present
-        weights = np.zeros((3, 3))
-        weights[(slice(None), 0) if side == 0 else (0, slice(None))] = along
-        if spread < LEAST_SPREAD_SCORE * cells.standard_error(weights, "population"):
+        if spread < LEAST_SPREAD_SCORE * cells.standard_error(found.spread_weights(side), "population"):
             return False
     return True
 

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from trasgo_lib.estimation.decoding import decode
-from trasgo_lib.estimation.estimate import Estimate
+from trasgo_lib.estimation.estimate import CONFIDENCE, Estimate
 from trasgo_lib.estimation.moments import TOO_LARGE
 from trasgo_lib.estimation.shares import checked_counts
 from trasgo_lib.estimation.together import PairDecoder, SharedNoise
@@ -22,13 +22,16 @@ LEAST_SHARE_SCORE = 4.0
 HIDDEN_GROUP = "the noise hides how many rows have this value"
 
 
-def subset_shares(channel: Channel, histogram: NDArray[np.integer], members: NDArray[np.bool_]) -> tuple[Estimate, ...]:
+def subset_shares(
+    channel: Channel, histogram: NDArray[np.integer], members: NDArray[np.bool_], *, confidence: float = CONFIDENCE
+) -> tuple[Estimate, ...]:
     """Shares of sets of input codes, unbiased; values and interval ends can be below 0.
 
     Args:
         channel: the channel of the released codes.
         histogram: counts by output code, int[outputs]; public.
         members: bool[inputs, sets].
+        confidence: of the intervals.
 
     Raises:
         InputContractError: no rows, or counts of another length.
@@ -39,7 +42,7 @@ def subset_shares(channel: Channel, histogram: NDArray[np.integer], members: NDA
         return (Estimate.none(TOO_LARGE),) * int(members.shape[1])
     shares, rows = counts / counts.sum(), float(counts.sum())
     values, squares = shares @ found.values, shares @ found.values**2
-    return _estimates(values, squares, found.bias, rows)
+    return _estimates(values, squares, found.bias, rows, confidence)
 
 
 def joint_subset_shares(
@@ -50,6 +53,7 @@ def joint_subset_shares(
     right_members: NDArray[np.bool_],
     *,
     together: SharedNoise | None = None,
+    confidence: float = CONFIDENCE,
 ) -> tuple[Estimate, ...]:
     """Shares of pairs of sets of two columns' codes, unbiased and not cut to 0..1; the right set runs fastest.
 
@@ -60,6 +64,7 @@ def joint_subset_shares(
         left_members: bool[left inputs, sets].
         right_members: bool[right inputs, sets].
         together: for two columns of one group; None where the noise of the two is independent.
+        confidence: of the intervals.
 
     Raises:
         InputContractError: no rows, or a table of another shape.
@@ -74,15 +79,19 @@ def joint_subset_shares(
     values = pair.decoded(seen, fresh)
     squares = pair.squared((pair.left**2).T @ shares @ pair.right**2, seen, fresh)
     bias = ours.bias[:, None] + theirs.bias[None, :] + np.outer(ours.bias, theirs.bias)
-    return _estimates(values.ravel(), squares.ravel(), bias.ravel(), rows)
+    return _estimates(values.ravel(), squares.ravel(), bias.ravel(), rows, confidence)
 
 
 def _estimates(
-    values: NDArray[np.float64], squares: NDArray[np.float64], bias: NDArray[np.float64], rows: float
+    values: NDArray[np.float64],
+    squares: NDArray[np.float64],
+    bias: NDArray[np.float64],
+    rows: float,
+    confidence: float,
 ) -> tuple[Estimate, ...]:
     errors = np.sqrt(np.maximum(0.0, squares - values**2) / max(1.0, rows - 1))
     triples = zip(values.tolist(), errors.tolist(), bias.tolist(), strict=True)
-    return tuple(Estimate.of(value, error, bias=off) for value, error, off in triples)
+    return tuple(Estimate.of(value, error, bias=off, confidence=confidence) for value, error, off in triples)
 
 
 def conditional_means(
@@ -94,6 +103,7 @@ def conditional_means(
     members: NDArray[np.bool_],
     *,
     together: SharedNoise | None = None,
+    confidence: float = CONFIDENCE,
 ) -> tuple[tuple[Estimate, ...], ...]:
     """Means of private functions over the rows whose other column holds a code of a set.
 
@@ -107,6 +117,7 @@ def conditional_means(
         counted: bool[column inputs], the codes whose rows count.
         members: bool[other inputs, sets].
         together: for two columns of one group; None where the noise of the two is independent.
+        confidence: of the intervals.
 
     Returns:
         One tuple a set, one estimate a function in it.
@@ -140,5 +151,6 @@ def conditional_means(
         errors = np.sqrt(np.maximum(0.0, squares) / max(1.0, rows - 1)) / size
         lost = np.abs(functions - counted[:, None] * values).max(axis=0) * off
         bias = ((ours.bias[1:] + np.abs(values) * ours.bias[0]) * (1 + off) + lost) / size
-        found.append(tuple(Estimate.of(*each, bias=moved) for *each, moved in zip(values, errors, bias, strict=True)))
+        triples = zip(values, errors, bias, strict=True)
+        found.append(tuple(Estimate.of(*each, bias=moved, confidence=confidence) for *each, moved in triples))
     return tuple(found)

@@ -34,6 +34,7 @@ _NAMES = {
     "statement.json": "privacy statement",
     "report.md": "report for people",
     "report.html": "report for people, with charts",
+    "HOWTO_ANALYSE.md": "how to analyse this release, in Python and in R",
     "signing-key.pem": "public half of the key that signed",
     "codebook.md": "codebook for people",
     "ddi.xml": "codebook, DDI-Codebook 2.5",

@@ -28,7 +28,7 @@ from trasgo_lib.release.manifest import (
 )
 from trasgo_lib.release.standards import standard_files
 from trasgo_lib.release.statement import statement_document
-from trasgo_lib.reporting import ReleaseFacts, render_report, render_report_page
+from trasgo_lib.reporting import ReleaseFacts, howto_analyse, render_report, render_report_page
 from trasgo_lib.storage import ObjectStore
 
 if TYPE_CHECKING:
@@ -38,6 +38,7 @@ CHANNEL = "channel.json"
 STATEMENT = "statement.json"
 REPORT = "report.md"
 REPORT_PAGE = "report.html"
+HOWTO = "HOWTO_ANALYSE.md"
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,13 +132,16 @@ def stage_package(
     facts.checks.require()
     for file in data:
         _require_unchanged(file)
+    channel, statement = channel_document(facts), statement_document(facts)
+    howto = howto_analyse(channel, statement, has_csv="csv" in facts.plan.config.publish.formats)
     described = [
         *data,
-        _write(CHANNEL, documents.dump(channel_document(facts), "channel"), work),
-        _write(STATEMENT, documents.dump(statement_document(facts), "statement"), work),
+        _write(CHANNEL, documents.dump(channel, "channel"), work),
+        _write(STATEMENT, documents.dump(statement, "statement"), work),
         _write(REPORT, render_report(facts).encode(), work),
         _write(REPORT_PAGE, render_report_page(facts).encode(), work),
         *standard_files(facts, data, lambda key, content: _write(key, content, work)),
+        _write(HOWTO, howto.encode(), work),
     ]
     if signing is not None:
         described.append(_write(SIGNING_KEY, signing.key.public.to_pem(), work))

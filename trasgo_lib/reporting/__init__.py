@@ -1,6 +1,7 @@
 """Reports for people: public facts for everyone, and exact losses for those who may read them."""
 
 from trasgo_lib.reporting.facts import DrawOutcome, ReleaseFacts, RoundRecord, UnitOutcome, unit_outcomes
+from trasgo_lib.reporting.howto import howto_analyse
 from trasgo_lib.reporting.public import render_report
 from trasgo_lib.reporting.public_page import render_report_page
 from trasgo_lib.reporting.restricted import RestrictedFacts, RoundFacts, render_restricted_report
@@ -15,6 +16,7 @@ __all__ = [
     "RoundFacts",
     "RoundRecord",
     "UnitOutcome",
+    "howto_analyse",
     "render_report",
     "render_report_page",
     "render_restricted_page",

@@ -1,0 +1,150 @@
+"""Coverage and bias of every estimator of ``trasgo_lib.analysis``, over keys that draw the rows and the noise anew.
+
+    python tests/benchmarks/estimator_coverage.py --log LOG [--keys 2000] [--rows 5000 30000 200000]
+        [--epsilon 1 2 4 8] [--cells "slope, number" ...] [--label TEXT]
+    python tests/benchmarks/estimator_coverage.py --table LOG
+
+The first form adds one line to the log for every 50 keys of a number of rows and an epsilon, and leaves out those that
+are in it already, so it can be ended at any moment and gone on with. The second puts the log into RESULTS.md, with
+the number of keys that were run. A cell is one question at one epsilon and one number of rows. It is rejected where an
+exact binomial test at 1e-4 says that its intervals do not hold 95 % (for quantiles and bins, whose intervals promise at
+least that: that they hold less).
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import warnings
+from collections import defaultdict
+from pathlib import Path
+
+import numpy as np
+from results import machine, table, write_section
+from scipy.stats import binomtest
+from simulated_people import QUESTIONS, simulate
+
+from trasgo_lib.analysis import NoiseWarning
+
+CHUNK = 50
+LEVEL = 1e-4
+
+FEWEST = 20
+"""With fewer answers than this a cell says nothing of them."""
+
+
+def chunk(label: str, rows: int, epsilon: str, first: int, names: list[str]) -> dict[str, list[float]]:
+    """For each question: keys with an answer, covered ones, sums of errors, of their squares, of squared errors."""
+    found = {name: [0, 0, 0.0, 0.0, 0.0] for name in names}
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", NoiseWarning)
+        for key in range(first, first + CHUNK):
+            release = simulate(label, key, rows, epsilon)
+            for name in names:
+                question, total = QUESTIONS[name], found[name]
+                estimate = question.ask(release)
+                if estimate.value is not None:
+                    error = estimate.value - question.truth
+                    more = (1, estimate.covers(question.truth), error, error**2, estimate.standard_error**2)
+                    found[name] = [old + float(new) for old, new in zip(total, more, strict=True)]
+    return found
+
+
+def run(asked: argparse.Namespace) -> None:
+    """Add what is missing to the log."""
+    done = {(line["rows"], line["epsilon"], line["first"]) for line in read(asked.log) if line["label"] == asked.label}
+    for first in range(0, asked.keys, CHUNK):
+        for rows in asked.rows:
+            for epsilon in asked.epsilon:
+                if (rows, epsilon, first) in done:
+                    continue
+                found = chunk(asked.label, rows, epsilon, first, asked.cells)
+                line = {"label": asked.label, "rows": rows, "epsilon": epsilon, "first": first, "found": found}
+                with asked.log.open("a", encoding="utf-8") as log:
+                    log.write(json.dumps(line) + "\n")
+
+
+def read(log: Path) -> list[dict[str, object]]:
+    """Lines of a log; none where there is no file yet."""
+    return [json.loads(line) for line in log.read_text(encoding="utf-8").splitlines()] if log.exists() else []
+
+
+def is_rejected(name: str, covered: float, given: float, keys: int) -> bool:
+    """Whether the coverage of a cell is not what its interval says.
+
+    Where answers are withheld by what the noise happened to be, those that are given are not a fair sample of it: what
+    holds is that of all keys no more than 5 % get an interval without the truth.
+    """
+    if given < keys:
+        return binomtest(int(given - covered), keys, 0.05, "greater").pvalue < LEVEL
+    side = "less" if QUESTIONS[name].is_at_least else "two-sided"
+    return binomtest(int(covered), int(given), 0.95, side).pvalue < LEVEL
+
+
+def cell(name: str, sums: np.ndarray, keys: int) -> str:
+    """Coverage, bias in standard deviations of an estimate, and share withheld."""
+    given, covered, errors, squares, _ = sums
+    if given < FEWEST:
+        return "withheld" + (f" (but for {given:.0f})" if given else "")
+    bias = errors / given
+    deviation = np.sqrt(max(squares / given - bias**2, 1e-30))
+    text = f"{covered / given:.1%}; {bias / deviation:+.2f}"
+    text = text.replace("%", " %") + ("" if given == keys else f"; {1 - given / keys:.0%} withheld".replace("%", " %"))
+    return f"**{text}**" if is_rejected(name, covered, given, keys) else text
+
+
+def write_tables(log: Path) -> None:
+    """Put a log into RESULTS.md."""
+    keys: dict[tuple[int, str], int] = defaultdict(int)
+    sums: dict[tuple[int, str, str], np.ndarray] = defaultdict(lambda: np.zeros(5))
+    for line in read(log):
+        keys[line["rows"], line["epsilon"]] += CHUNK
+        for name, each in line["found"].items():
+            sums[line["rows"], line["epsilon"], name] += np.array(each)
+    asked = [(name, one, keys[rows, epsilon]) for (rows, epsilon, name), one in sums.items()]
+    given = [(name, one, many) for name, one, many in asked if one[0] >= FEWEST]
+    rejected = sum(is_rejected(name, one[1], one[0], many) for name, one, many in given)
+    exact = [one for name, one, many in given if one[0] == many and not QUESTIONS[name].is_at_least]
+    pooled = sum(one[1] for one in exact) / max(1.0, sum(one[0] for one in exact))
+    lines = [
+        machine("scipy"),
+        "Rows and noise drawn anew for every key, from a population whose figures are known exactly. A cell: coverage",
+        "of 95 % intervals; mean error in standard deviations of one estimate; share of keys with the answer withheld.",
+        "Medians, quantiles and everything about bins promise at least 95 %, the others just that.",
+        "Where some are withheld the given ones are not a fair sample: there the test is that of all keys no more than",
+        "5 % get an interval without the truth. A median of bins is interpolated, so its bias is a part of a bin.",
+        f"{len(given)} cells, each tested at 1e-4 by an exact binomial test; by chance alone one of them would be rejected",
+        f"(bold) with a probability of at most {100 * len(given) * LEVEL:.1f} %. Rejected: {rejected}. Coverage of those",
+        f"{len(exact)} in which all are answered and 95 % is exact: {100 * pooled:.2f} %.",
+        "",
+    ]
+    for rows in sorted({rows for rows, _ in keys}):
+        epsilons = sorted({epsilon for one, epsilon in keys if one == rows}, key=float)
+        head = ["question", *(f"epsilon {epsilon} ({keys[rows, epsilon]:,} keys)" for epsilon in epsilons)]
+        body = [
+            [name, *(cell(name, sums[rows, epsilon, name], keys[rows, epsilon]) for epsilon in epsilons)]
+            for name in QUESTIONS
+        ]
+        lines += [f"**{rows:,} rows**", "", *table(head, body), ""]
+    write_section("estimators", lines[:-1])
+
+
+def main() -> None:
+    """Run, or write the table."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--log", type=Path, default=Path("estimator_coverage.jsonl"))
+    parser.add_argument("--keys", type=int, default=2000)
+    parser.add_argument("--rows", type=int, nargs="*", default=[5_000, 30_000, 200_000])
+    parser.add_argument("--epsilon", nargs="*", default=["1", "2", "4", "8"])
+    parser.add_argument("--cells", nargs="*", choices=list(QUESTIONS), default=list(QUESTIONS), metavar="QUESTION")
+    parser.add_argument("--label", default="estimators 1", help="names the keys; change it after any tuning")
+    parser.add_argument("--table", type=Path, default=None, metavar="LOG")
+    asked = parser.parse_args()
+    if asked.table:
+        write_tables(asked.table)
+    else:
+        run(asked)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,151 @@
+"""``HOWTO_ANALYSE.md``: how to get right answers from exactly this release, for people who know its columns only."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from trasgo_lib.reporting.howto_columns import HowtoColumn, howto_columns
+from trasgo_lib.reporting.howto_r import figure, r_example, text
+from trasgo_lib.reporting.markdown import cell, section, table
+
+_LEAD = (
+    "The rows of this release are not the private rows: each noised value was replaced at random under the law in"
+    " `channel.json`. Tables, means, correlations and models of the rows as they are come out biased, mostly towards"
+    " “everything is alike”, and their intervals hold the truth far too seldom. The law is known, so it can be undone.",
+    "Every answer is an estimate with an interval. It is about the population that the rows are a simple random sample"
+    " of; weights and clusters are not taken into account. Intervals count the draw of the rows and the noise.",
+)
+
+_RULES = (
+    "Values are unbiased, so a share can be below 0 and a correlation above 1; intervals are cut to what is possible.",
+    "No answer: `value` is None and `reason` says why. A `NoiseWarning` says that an interval covers much of what is"
+    " possible. Ask for several values as one, for fewer groups, or for means instead of variances.",
+    "Every question takes `confidence=0.99` and the like; most take `by=`, a public or another noised column.",
+    "Quantiles have intervals that hold at least what they say. Of numbers in bins they are interpolated within a bin,"
+    " and `note` says so.",
+    "Regressions are least squares with the noise of every column taken out; labels enter as dummies against the first."
+    " They are refused where the noise hides how far the covariates spread.",
+    "Correlations of ranks cannot be undone row by row; ask for a crosstab, or for Pearson's.",
+    "Do not filter or join rows by a noised value, and do not put released values into a model as they are: group with"
+    " `by=` instead.",
+)
+
+
+def howto_analyse(channel_document: dict[str, Any], statement_document: dict[str, Any], *, has_csv: bool = True) -> str:
+    """The how-to of one release as markdown; public, from public documents alone.
+
+    Args:
+        channel_document: the content of ``channel.json``.
+        statement_document: the content of ``statement.json``.
+        has_csv: whether the data are published as CSV, too.
+    """
+    columns = howto_columns(channel_document)
+    public = tuple(statement_document["public_columns"])
+    dataset, version = channel_document["dataset"], channel_document["version"]
+    lines = [f"# How to analyse {cell(dataset)}, version {cell(version)}", ""]
+    for paragraph in _LEAD:
+        lines += [paragraph, ""]
+    lines += section("Which question of which column")
+    lines += table(("column", "values", "noise", "ask for", "not"), map(_advice, columns))
+    if public:
+        lines += [f"Published unchanged, to be read as they are and to group by: {cell(', '.join(public))}.", ""]
+    lines += section("In Python", "Needs the library `trasgo`, no key and no server; run in this folder.")
+    lines += ["```python", *_python(columns, public), "```", ""]
+    lines += section("What to know")
+    lines += [*(f"- {rule}" for rule in _RULES), ""]
+    lines += _closed_forms(columns)
+    script = r_example(columns, dataset, has_csv=has_csv)
+    if script:
+        lines += section("In R", "Some of these figures by closed form, in base R: nothing to install.")
+        lines += ["```r", *script.splitlines(), "```", ""]
+    return "\n".join(lines).rstrip() + "\n"
+
+
+def _advice(column: HowtoColumn) -> tuple[str, str, str, str, str]:
+    name, noise = column.name, column.mechanism.replace("_", " ")
+    if column.group is not None and column.kind != "place":
+        noise += f", together with the other columns of {column.group}"
+    if column.kind == "place":
+        return name, "half of a point", noise, "counts of cells, by the law in channel.json", "anything else"
+    if column.kind == "label":
+        if column.is_whole:
+            return name, _values(column), noise, "share, crosstab, mean, quantile, correlation, regression, by=", ""
+        more = ", correlation" if column.is_ordered or len(column.values) == 2 else ""
+        ask = f"share, crosstab{more}, regression (as dummies), by="
+        return name, _values(column), noise, ask, "mean" if more else "mean, correlation"
+    if column.bins is not None:
+        ask = "share of bins, quantile (interpolated), mean (give or take half a bin), by="
+        return name, _values(column), f"{noise}, {column.bins} bins", ask, "variance, correlation, regression"
+    ask = "mean, quantile, variance, correlation, regression, share of wide ranges"
+    return name, _values(column), noise, ask, "shares of single values"
+
+
+def _values(column: HowtoColumn) -> str:
+    missing = ", or missing" if column.has_missing else ""
+    if column.kind == "label":
+        shown = ", ".join(column.values[:4]) + (f" ... ({len(column.values)})" if len(column.values) > 4 else "")
+        return shown + missing
+    return f"{column.values[0]} to {column.values[1]} in steps of {column.values[2]}{missing}"
+
+
+def _python(columns: Sequence[HowtoColumn], public: Sequence[str]) -> Iterator[str]:
+    yield "from trasgo_lib.analysis import MISSING, open_release"
+    yield ""
+    yield 'release = open_release(".")  # verifies first; key="office.pem" also shows who published'
+    yield "print(release)"
+    labels = [column for column in columns if column.kind == "label"]
+    numbers = [column for column in columns if column.is_scaled]
+    binned = [column for column in columns if column.kind in ("number", "date") and not column.is_scaled]
+    for column in labels[:1]:
+        yield f"print(release.share({text(column.name)}))"
+        if column.has_missing:
+            yield f"print(release.share({text(column.name)}, MISSING))"
+    if len(labels) > 1:
+        yield f"print(release.crosstab({_names(labels[:2])}))"
+    for column in [*numbers[:1], *binned[:1]]:
+        name = text(column.name)
+        yield f"print(release.mean({name}), release.quantile({name}), release.quantile({name}, 0.9))"
+        for other in labels[:1]:
+            yield f"print(release.mean({name}, by={text(other.name)}))"
+        for known in public[:1]:
+            yield f"print(release.quantile({name}, by={text(known)}))"
+    if len(numbers) > 1:
+        yield f"print(release.correlation({_names(numbers[:2])}, confidence=0.9))"
+    covariates = [*numbers[1:2], *labels[:1]]
+    if numbers and covariates:
+        yield f"print(release.regression({text(numbers[0].name)}, [{_names(covariates)}]))"
+
+
+def _names(columns: Sequence[HowtoColumn]) -> str:
+    return ", ".join(text(column.name) for column in columns)
+
+
+def _closed_forms(columns: Sequence[HowtoColumn]) -> list[str]:
+    """What most columns need, for use in any other tool."""
+    kept = [column for column in columns if column.kept is not None]
+    ends = [column for column in columns if column.ends is not None]
+    lines: list[str] = []
+    if kept:
+        lines += section(
+            "Closed forms: randomised response",
+            "A share `kept` of the rows keeps its value, the others draw one of `k` evenly. With `f` the published"
+            " share: share = (f - (1 - kept) / k) / kept, standard error = sqrt(f (1 - f) / (n - 1)) / kept. Of columns"
+            " in bins the shares are those of the bins.",
+        )
+        rows = ((column.name, column.places, figure(column.kept)) for column in kept if column.kept is not None)
+        lines += table(("column", "k", "kept"), rows)
+    if ends:
+        lines += section(
+            "Closed forms: two-sided geometric (Laplace) noise, clamped",
+            "Only the two end values count as something else; then a plain mean is unbiased, and its standard error is"
+            " the usual one.",
+        )
+        rows = (
+            (column.name, f"{column.values[0]} as {figure(low)}", f"{column.values[1]} as {figure(high)}")
+            for column in ends
+            if column.ends is not None
+            for low, high in (column.ends,)
+        )
+        lines += table(("column", "least value", "largest value"), rows)
+    return lines
