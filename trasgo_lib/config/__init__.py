@@ -44,6 +44,7 @@ from trasgo_lib.config.release import (
     Source,
     UnitColumn,
 )
+from trasgo_lib.config.runner import DaskAddress, DaskSpec, RunnerSpec, dask_address, dask_of
 
 __all__ = [
     "ROWS_PER_BATCH",
@@ -54,6 +55,8 @@ __all__ = [
     "Checks",
     "Column",
     "CsvOptions",
+    "DaskAddress",
+    "DaskSpec",
     "DateColumn",
     "DateSpec",
     "Document",
@@ -86,6 +89,7 @@ __all__ = [
     "ReleaseConfig",
     "ReleaseInfo",
     "Replace",
+    "RunnerSpec",
     "S3Spec",
     "SoundPart",
     "Source",
@@ -93,6 +97,8 @@ __all__ = [
     "TargetSpec",
     "UnitColumn",
     "closest",
+    "dask_address",
+    "dask_of",
     "documented_keys",
     "in_file_order",
     "json_schema",

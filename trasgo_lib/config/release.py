@@ -10,6 +10,7 @@ from pydantic import Discriminator, Field, Tag, field_validator, model_validator
 from trasgo_lib.config.columns import Column, TargetSpec, require_one_level
 from trasgo_lib.config.prior import Prior
 from trasgo_lib.config.publishing import Publish
+from trasgo_lib.config.runner import Runner
 from trasgo_lib.config.shape import (
     ColumnName,
     DeltaText,
@@ -317,4 +318,9 @@ class ReleaseConfig(Model):
         default=None,
         description="database of accounts; default <restricted>/.trasgo/ledger.db",
         examples=[{"url": "sqlite:////srv/trasgo/ledger.db"}],
+    )
+    runner: Runner = Field(
+        default="threads",
+        description="what draws: threads, or dask; no bit of a release depends on it",
+        examples=["dask"],
     )

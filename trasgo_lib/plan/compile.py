@@ -19,6 +19,7 @@ from trasgo_lib.plan.parts import released_names, sources_of
 from trasgo_lib.plan.prior import PublicPrior
 from trasgo_lib.plan.reach import check_reach
 from trasgo_lib.plan.rules import check_names, check_places, check_roles, check_targets
+from trasgo_lib.plan.runner import check_runner
 from trasgo_lib.plan.totals import check_delta_total, check_epsilon_total, check_geo_total, first_charges, rows_per_unit
 from trasgo_lib.plan.units import compile_unit
 from trasgo_lib.plan.unseen import check_estimates
@@ -30,6 +31,7 @@ _CHECKS: tuple[tuple[frozenset[str], Callable[[ReleaseConfig, FaultCollector], N
     (frozenset({"columns", "source"}), check_names),
     (frozenset({"columns"}), check_targets),
     (frozenset({"publish", "ledger", "source", "keys"}), check_places),
+    (frozenset({"publish", "ledger", "runner"}), check_runner),
     (frozenset({"columns", "groups", "privacy", "loop"}), check_epsilon_total),
     (frozenset({"columns", "privacy"}), check_geo_total),
 )
