@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import os
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Literal
 
 from prefect import flow
-from prefect.task_runners import TaskRunner, ThreadPoolTaskRunner
 
 from tasks.artifacts import CHECKED, DONE, INGESTED, PROBED, Progress, show_release, show_rounds
 from tasks.check import check_release, prepare_probe
@@ -25,17 +23,8 @@ from trasgo_lib.data import PrivateCodes, PrivateTable, ReleasedCodes, ReleasedT
 from trasgo_lib.loop import Continue, History, Stop, first_step, next_step
 from trasgo_lib.plan import ReleasePlan
 
-_RUNNER: TaskRunner[Any] = ThreadPoolTaskRunner(max_workers=os.cpu_count() or 1)
-"""Sampling and Arrow release the interpreter lock, so threads use every core and share one server."""
-
-
-@flow(
-    name="release",
-    persist_result=False,
-    validate_parameters=False,
-    task_runner=_RUNNER,
-)
-def release(ref: RunRef, slots: int = os.cpu_count() or 1) -> Literal["published", "waiting", "held"]:
+@flow(name="release", persist_result=False, validate_parameters=False)
+def release(ref: RunRef, slots: int) -> Literal["published", "waiting", "held"]:
     """Take a source file to a published release, to a packaged one that waits, or to a held version.
 
     Args:
@@ -92,7 +81,7 @@ class _Draws:
     ) -> tuple[ReleasedCodes, ...]:
         slots = -(-self.slots // len(draws))
         work = [
-            [draw_unit.submit(self.ref, opaque(part), draw, purpose) for part in parts_of(codes, slots)]
+            [draw_unit.submit(self.ref, part, draw, purpose) for part in parts_of(codes, slots)]
             for draw, codes in zip(draws, units, strict=True)
         ]
         parts = [[future.result() for future in futures] for futures in work]
