@@ -53,12 +53,13 @@ def _execute(ref: RunRef, session: Session) -> None:
     logging.getLogger("trasgo").info("starting the orchestrator (about 10 s; 25 s the first time)")
     from flows.orphans import children_end_with_this_process
     from flows.release import release
+    from flows.runners import runner_of
 
     workspace = Workspace(session.work)
     workspace.clear_faults()
     try:
-        with children_end_with_this_process():
-            release(ref)
+        with children_end_with_this_process(), runner_of(session) as (runner, slots):
+            release.with_options(task_runner=runner)(ref, slots)
     except InputContractError:
         counted = workspace.read_faults()
         if counted is None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 from dataclasses import dataclass
 from functools import partial
+from pathlib import Path
 
 from prefect import task
 
@@ -14,7 +15,7 @@ from tasks.streams import stream_of_chain, stream_of_draw
 from trasgo_lib.amounts import Epsilon
 from trasgo_lib.budget import Cost
 from trasgo_lib.checks import probe_rows
-from trasgo_lib.data import PrivateCodes, ReleasedCodes, codes_digest
+from trasgo_lib.data import PrivateCodes, ReleasedCodes, SealedStage, codes_digest
 from trasgo_lib.errors import BudgetError, Reason
 from trasgo_lib.mechanisms import Channel, draw_codes, probe_codes, reveal_codes
 from trasgo_lib.records import Reservation
@@ -67,7 +68,7 @@ def draw_unit(ref: RunRef, codes: PrivateCodes, draw: Draw, purpose: str = "draw
 
     Args:
         ref: the run.
-        codes: the unit's private codes, or public synthetic ones under the purpose ``probe``.
+        codes: the unit's private codes or some of their batches, or public synthetic ones under the purpose ``probe``.
         draw: which draw.
         purpose: ``draw`` or ``probe``.
     """
@@ -79,12 +80,27 @@ def draw_unit(ref: RunRef, codes: PrivateCodes, draw: Draw, purpose: str = "draw
     else:
         # Paid already by ``reserve``: asking again returns that entry, and makes an unpaid draw impossible.
         session.reserve([_reservation(session, draw)])
-    folder, key = session.work / purpose / f"attempt-{draw.attempt}", session.digest_key()
+    key = session.digest_key()
+    place = folder_of(session, draw, purpose) if session.plan.shares_disk else stage_of(session, _below(draw, purpose))
     if unit.is_chained:
         streams = partial(stream_of_chain, session, purpose, unit, codes)
-        return reveal_codes(unit.chain, draw.level, codes, streams, folder, key)
+        return reveal_codes(unit.chain, draw.level, codes, streams, place, key)
     stream = stream_of_draw(session, purpose, unit, codes, draw.level, draw.attempt)
-    return draw_codes(channel, codes, stream, folder, key)
+    return draw_codes(channel, codes, stream, place, key)
+
+
+def folder_of(session: Session, draw: Draw, purpose: str) -> Path:
+    """Where the codes of a draw stand on the run's disk."""
+    return session.work / _below(draw, purpose)
+
+
+def stage_of(session: Session, below: str) -> SealedStage:
+    """The sealed stage objects of a version under one heading; made of secrets, so it stays in its process."""
+    return SealedStage(session.restricted, f"{session.stage_prefix}/{below}", partial(session.stream, "stage"))
+
+
+def _below(draw: Draw, purpose: str) -> str:
+    return f"{purpose}/attempt-{draw.attempt}"
 
 
 def _require_synthetic(session: Session, channel: Channel, codes: PrivateCodes) -> None:

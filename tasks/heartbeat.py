@@ -6,6 +6,8 @@ A lease is short, so that a dead worker is noticed soon; a thread of the living 
 from __future__ import annotations
 
 import logging
+import os
+import socket
 import threading
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager
@@ -69,3 +71,17 @@ def kept_alive(leased: AbstractContextManager[Lease], renew_seconds: float = REN
         finally:
             over.set()
             thread.join()
+
+
+def may_be_alive(holder: str) -> bool:
+    """Whether the process that a lease names can still be running; only this host's processes can be judged."""
+    host, pid, *_ = holder.split(" ")
+    if host != socket.gethostname():
+        return True
+    try:
+        os.kill(int(pid), 0)
+    except (ProcessLookupError, ValueError):
+        return False
+    except PermissionError:
+        return True
+    return True

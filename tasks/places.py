@@ -8,10 +8,18 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from trasgo_lib.config import LedgerAddress, SqliteFile, ledger_address, parse_embargo
+from trasgo_lib.config import (
+    DaskAddress,
+    LedgerAddress,
+    SqliteFile,
+    dask_address,
+    dask_of,
+    ledger_address,
+    parse_embargo,
+)
 from trasgo_lib.errors import ConfigError, Reason
 from trasgo_lib.keys import WrappingKey, load_wrapping_key
-from trasgo_lib.plan import ReleasePlan
+from trasgo_lib.plan import ReleasePlan, require_ledger_for
 from trasgo_lib.records import PublicationTerms, Records
 from trasgo_lib.storage import local_root
 
@@ -223,3 +231,27 @@ def work_folder(plan: ReleasePlan, home: Path) -> Path:
     folder = local_root(plan.restricted_root)
     state = home if folder is None else folder / ".trasgo"
     return state / "work" / plan.dataset / plan.version
+
+
+def scheduler_address(plan: ReleasePlan, environ: Callable[[str], str | None] = os.environ.get) -> DaskAddress | None:
+    """The Dask scheduler that a release file names; None where it names none.
+
+    Raises:
+        ConfigError: the environment variable with it is not set or holds no address, or the ledger is a file on this
+            machine and the scheduler is on another.
+    """
+    dask = dask_of(plan.config.runner)
+    if dask is None or dask.is_local:
+        return None
+    text = dask.address if dask.address_env is None else environ(dask.address_env)
+    if not text:
+        raise ConfigError.of(
+            Reason.BAD_PARAMETER,
+            "runner.dask.address_env",
+            required="an environment variable that holds the address of a scheduler",
+            came="one that is not set",
+            fix="Set it, or start workers of this machine with `runner: dask`.",
+        )
+    address = dask_address(text, allow_tcp=dask.allow_tcp)
+    require_ledger_for(plan.config, address)
+    return address

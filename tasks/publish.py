@@ -86,7 +86,7 @@ class Course:
 def hold(ref: RunRef, course: Course) -> None:
     """Keep the evidence of a version whose targets are not met; nothing is published, what was drawn stays charged."""
     session = open_session(ref)
-    session.advance("drawn", course.stop.reason, **_made_with())
+    session.advance("drawn", course.stop.reason, **_made_with(session))
     _put_evidence(session, course, State.HELD)
     session.advance("held", f"targets not met: {course.stop.reason}")
     session.remove_work()
@@ -102,7 +102,7 @@ def mark_checked(ref: RunRef, course: Course, checked: Checked) -> None:
         CheckFailedError: one fault for each failed check; nothing is published.
     """
     session = open_session(ref)
-    session.advance("drawn", course.stop.reason, **_made_with())
+    session.advance("drawn", course.stop.reason, **_made_with(session))
     checked.report.require()
     # keyed: should this version never be published, its draws stay private
     digest = KeyedDigest(session.digest_key())
@@ -248,7 +248,8 @@ def _provenance(session: Session) -> dict[str, Any]:
     record = session.begin()
     drawn = session.event_of(State.DRAWN).evidence
     return {
-        "config_sha256": session.ref.config_digest,
+        # as it was when the draws ended: another runner changes the file's text, and not what is put here
+        "config_sha256": drawn.get("config_sha256", session.ref.config_digest),
         "plan_digest": record.plan_digest,
         "input_hmac": record.input_digest,
         "root_commitment": record.commitment,
@@ -260,6 +261,6 @@ def _provenance(session: Session) -> dict[str, Any]:
     }
 
 
-def _made_with() -> dict[str, str]:
+def _made_with(session: Session) -> dict[str, str]:
     """What drew a version; recorded once, so that a run finished by another build still writes the same bytes."""
-    return made_with(trasgo_lib.__version__, source_revision())
+    return {**made_with(trasgo_lib.__version__, source_revision()), "config_sha256": session.ref.config_digest}

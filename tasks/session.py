@@ -6,6 +6,7 @@ never travel and a worker on another machine compiles the plan once.
 
 from __future__ import annotations
 
+import logging
 import os
 import shutil
 import socket
@@ -16,11 +17,11 @@ from datetime import UTC, datetime
 from functools import lru_cache
 from pathlib import Path
 
-from tasks.heartbeat import HeldLease, kept_alive
+from tasks.heartbeat import HeldLease, kept_alive, may_be_alive
 from tasks.places import open_records, publication_terms, work_folder, wrapping_key
 from tasks.stores import open_root
 from trasgo_lib.budget import Cost
-from trasgo_lib.data import source_digest
+from trasgo_lib.data import source_digest, stage_prefix
 from trasgo_lib.errors import BudgetError, ConflictError, Reason, StoreError
 from trasgo_lib.keys import (
     KeyedDigest,
@@ -36,6 +37,8 @@ from trasgo_lib.plan import ReleasePlan, read_plan
 from trasgo_lib.records import Account, Event, Publication, Records, Reservation, State, VersionRecord
 from trasgo_lib.release import release_prefix
 from trasgo_lib.storage import ObjectStore
+
+_LOGGER = logging.getLogger("trasgo")
 
 
 @dataclass(frozen=True, slots=True)
@@ -280,16 +283,36 @@ class Session:
             ConflictError: another run holds it.
         """
         holder = f"{socket.gethostname()} {os.getpid()} {now()}"
-        return kept_alive(self.records.lease(self.plan.dataset, self.plan.version, holder, may_be_alive=_may_be_alive))
+        return kept_alive(self.records.lease(self.plan.dataset, self.plan.version, holder, may_be_alive=may_be_alive))
 
     def advance(self, state: str, reason: str, **evidence: str) -> VersionRecord:
         """Move the version forward by one chained event; a state it has passed is passed over."""
         plan = self.plan
         return self.records.transition(plan.dataset, plan.version, state, self.ref.actor, reason, evidence, now())
 
+    @property
+    def stage_prefix(self) -> str:
+        """Where stage objects of this version stand below the restricted root; public."""
+        return stage_prefix(self.plan.dataset, self.plan.version)
+
+    def clear_stage(self) -> None:
+        """Take away every stage object of this version.
+
+        Raises:
+            StoreError: the store is out of reach, or does not allow it.
+        """
+        for key in self.restricted.list(self.stage_prefix):
+            self.restricted.remove(key)
+
     def remove_work(self) -> None:
-        """Delete every work file."""
+        """Delete every work file, and what workers without a shared disk were given."""
         shutil.rmtree(self.work, ignore_errors=False) if self.work.exists() else None
+        if self.restricted.root is None:
+            try:
+                self.clear_stage()
+            except StoreError:
+                # what is left is sealed; the version is as far as it goes, and must not fail for it
+                _LOGGER.warning("stage objects below %s could not be removed", self.restricted.uri(self.stage_prefix))
 
     def _require_unpublished(self) -> None:
         """A ledger that was lost, replaced or is another one must not lead to a second draw of a published version."""
@@ -334,20 +357,6 @@ class Session:
 
     def __repr__(self) -> str:
         return f"Session({self.plan.dataset}/{self.plan.version})"
-
-
-def _may_be_alive(holder: str) -> bool:
-    """Whether the process that a lease names can still be running; only this host's processes can be judged."""
-    host, pid, *_ = holder.split(" ")
-    if host != socket.gethostname():
-        return True
-    try:
-        os.kill(int(pid), 0)
-    except (ProcessLookupError, ValueError):
-        return False
-    except PermissionError:
-        return True
-    return True
 
 
 def now() -> str:

@@ -90,6 +90,7 @@ class Reason(StrEnum):
     DATABASE_UNREACHABLE = "database_unreachable"
     CHAIN_BROKEN = "chain_broken"
     LEDGER_MOVED = "ledger_moved"
+    WORKERS_LOST = "workers_lost"
     LOCKED = "locked"
     INTERRUPTED = "interrupted"
     INTERNAL = "internal"

@@ -53,6 +53,7 @@ from trasgo_lib.config.release import (
     UnitColumn,
 )
 from trasgo_lib.config.risk import RiskSpec
+from trasgo_lib.config.runner import DaskAddress, DaskSpec, RunnerSpec, dask_address, dask_of
 from trasgo_lib.config.salvage import declared_sources, source_as_written
 from trasgo_lib.config.shape import UNDECIDED, is_column_name
 from trasgo_lib.config.undecided import not_undecided, undecided_faults
@@ -67,6 +68,8 @@ __all__ = [
     "Checks",
     "Column",
     "CsvOptions",
+    "DaskAddress",
+    "DaskSpec",
     "DateColumn",
     "DateSpec",
     "Document",
@@ -100,6 +103,7 @@ __all__ = [
     "ReleaseInfo",
     "Replace",
     "RiskSpec",
+    "RunnerSpec",
     "S3Spec",
     "SoundPart",
     "Source",
@@ -107,6 +111,8 @@ __all__ = [
     "TargetSpec",
     "UnitColumn",
     "closest",
+    "dask_address",
+    "dask_of",
     "declared_sources",
     "documented_keys",
     "in_file_order",

@@ -12,6 +12,7 @@ from trasgo_lib.config.describing import Contact, Language, Line, Note, Period, 
 from trasgo_lib.config.prior import Prior
 from trasgo_lib.config.publishing import Publish
 from trasgo_lib.config.risk import RiskSpec
+from trasgo_lib.config.runner import Runner
 from trasgo_lib.config.shape import (
     ColumnName,
     DeltaText,
@@ -360,4 +361,9 @@ class ReleaseConfig(Model):
         default=None,
         description="database of accounts; default <restricted>/.trasgo/ledger.db",
         examples=[{"url": "sqlite:////srv/trasgo/ledger.db"}],
+    )
+    runner: Runner = Field(
+        default="threads",
+        description="what draws: threads, or dask; no bit of a release depends on it",
+        examples=["dask"],
     )

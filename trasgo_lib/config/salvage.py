@@ -29,6 +29,7 @@ _STAND_INS: Mapping[str, Plain] = {
     "publish": {"store": "unsound"},
     "keys": None,
     "ledger": None,
+    "runner": "threads",
 }
 """Sections that pass, for those of the file that do not."""
 

@@ -25,6 +25,7 @@ from trasgo_lib.data.input_report import ColumnCounts, InputReport, UnitCounts, 
 from trasgo_lib.data.number_domain import NumberDomain
 from trasgo_lib.data.product_domain import MAX_PRODUCT_CODES, ProductDomain, ProductPart
 from trasgo_lib.data.reading import ColumnReading, CsvReading, GroupReading, SourceReading
+from trasgo_lib.data.sealed_stage import SealedStage, stage_prefix
 from trasgo_lib.data.source_file import source_digest
 from trasgo_lib.data.store_codes import (
     CODE_BYTES,
@@ -68,6 +69,7 @@ __all__ = [
     "PublicValues",
     "ReleasedCodes",
     "ReleasedTable",
+    "SealedStage",
     "SourceReading",
     "UnitCounts",
     "ValuesDigest",
@@ -82,6 +84,7 @@ __all__ = [
     "refused_report",
     "require_room",
     "source_digest",
+    "stage_prefix",
     "validate_source",
     "values_digest",
     "write_batch",

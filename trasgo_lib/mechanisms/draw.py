@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import TypeVar
 
@@ -10,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from trasgo_lib.amounts import Epsilon
-from trasgo_lib.data import BatchRef, PrivateCodes, ReleasedCodes
+from trasgo_lib.data import BatchRef, PrivateCodes, ReleasedCodes, SealedStage
 from trasgo_lib.errors import Reason, StoreError
 from trasgo_lib.mechanisms.chain import Chain, Streams
 from trasgo_lib.mechanisms.channel import Channel
@@ -29,7 +30,7 @@ _WEIGHTS_LOOKED_AT = 2**21
 
 
 def draw_codes(
-    channel: Channel, private: PrivateCodes, keystream: Keystream, directory: Path, key: bytes
+    channel: Channel, private: PrivateCodes, keystream: Keystream, place: Path | SealedStage, key: bytes
 ) -> ReleasedCodes:
     """Draw every batch of a noise unit and store the released codes.
 
@@ -39,18 +40,18 @@ def draw_codes(
         channel: the certified channel of the unit's level.
         private: references to the private codes.
         keystream: the stream of this draw, used for nothing else.
-        directory: folder for the released batches; not the folder of the private ones.
+        place: folder for the released batches (not that of the private ones), or the store that holds both.
         key: account digest key; private batches are checked against their digests with it.
 
     Raises:
         InputContractError: codes outside the channel's inputs.
         StoreError: a private batch is absent or was changed.
     """
-    return _draw(lambda codes, row: channel.sample(codes, keystream, row), private, directory, key)
+    return _draw(lambda codes, row: channel.sample(codes, keystream, row), private, place, key)
 
 
 def reveal_codes(
-    chain: Chain, level: Epsilon, private: PrivateCodes, streams: Streams, directory: Path, key: bytes
+    chain: Chain, level: Epsilon, private: PrivateCodes, streams: Streams, place: Path | SealedStage, key: bytes
 ) -> ReleasedCodes:
     """Reveal one level of a chain and store its codes; finer levels exist in memory only, a chunk of rows at a time.
 
@@ -59,14 +60,14 @@ def reveal_codes(
         level: the level that is revealed.
         private: references to the private codes.
         streams: keystream of each purpose and level of this chain, used for nothing else.
-        directory: folder for the released batches.
+        place: folder for the released batches, or the store that holds them and the private ones.
         key: account digest key; private batches are checked against their digests with it.
 
     Raises:
         InputContractError: codes outside the chain's inputs.
         StoreError: a private batch is absent or was changed.
     """
-    return _draw(lambda codes, row: chain.sample(codes, streams, level, row), private, directory, key)
+    return _draw(lambda codes, row: chain.sample(codes, streams, level, row), private, place, key)
 
 
 _TRIES_PER_BATCH = 3
@@ -78,13 +79,16 @@ _Sampler = Callable[[NDArray[np.int32], int], NDArray[np.int32]]
 """Codes and the global index of the first of them; released codes."""
 
 
-def _draw(sample: _Sampler, private: PrivateCodes, directory: Path, key: bytes) -> ReleasedCodes:
+def _draw(sample: _Sampler, private: PrivateCodes, place: Path | SealedStage, key: bytes) -> ReleasedCodes:
     # imported late: pyarrow is needed where files are, and plan and verify touch none
     from trasgo_lib.data.store_codes import CodesDigest, read_batch, write_batch
 
+    read = read_batch if isinstance(place, Path) else place.read
+    write = partial(write_batch, place) if isinstance(place, Path) else place.write
+
     def draw_one(ref: BatchRef) -> tuple[BatchRef, NDArray[np.int32]]:
-        released = sample(read_batch(ref, key), ref.first_row)  # int32[rows]
-        return write_batch(directory, private.unit, ref.first_row, released, key), released
+        released = sample(read(ref, key), ref.first_row)  # int32[rows]
+        return write(private.unit, ref.first_row, released, key), released
 
     digest, batches = CodesDigest(key), []
     for ref in private.batches:

@@ -6,6 +6,7 @@ from trasgo_lib.plan.model import ColumnPlan, PartPlan, ReleasePlan, Role, Targe
 from trasgo_lib.plan.prior import PublicPrior
 from trasgo_lib.plan.reading import source_reading
 from trasgo_lib.plan.render import render
+from trasgo_lib.plan.runner import require_ledger_for
 from trasgo_lib.plan.totals import worst_case
 
 __all__ = [
@@ -24,6 +25,7 @@ __all__ = [
     "explain",
     "read_plan",
     "render",
+    "require_ledger_for",
     "source_reading",
     "worst_case",
 ]

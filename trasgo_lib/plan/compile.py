@@ -28,6 +28,7 @@ from trasgo_lib.plan.prior import PublicPrior
 from trasgo_lib.plan.reach import check_reach
 from trasgo_lib.plan.risk import check_risk
 from trasgo_lib.plan.rules import check_names, check_places, check_rehearsal, check_roles, check_targets
+from trasgo_lib.plan.runner import check_runner
 from trasgo_lib.plan.totals import check_delta_total, check_epsilon_total, check_geo_total, first_charges, rows_per_unit
 from trasgo_lib.plan.units import compile_unit
 from trasgo_lib.plan.unseen import check_estimates
@@ -41,6 +42,7 @@ _CHECKS: tuple[tuple[frozenset[str], Callable[[ReleaseConfig, FaultCollector], N
     (frozenset({"columns", "risk"}), check_risk),
     (frozenset({"publish", "ledger", "source", "keys"}), check_places),
     (frozenset({"rehearsal", "publish"}), check_rehearsal),
+    (frozenset({"publish", "ledger", "runner"}), check_runner),
     (frozenset({"columns", "groups", "privacy", "loop"}), check_epsilon_total),
     (frozenset({"columns", "privacy"}), check_geo_total),
 )

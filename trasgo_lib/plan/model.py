@@ -8,7 +8,7 @@ from typing import Literal
 
 from trasgo_lib.amounts import Delta, Epsilon, Geo
 from trasgo_lib.budget import LossEvent, RevealEvent
-from trasgo_lib.config import LossName, ReleaseConfig
+from trasgo_lib.config import LossName, ReleaseConfig, dask_of
 from trasgo_lib.data import Domain
 from trasgo_lib.mechanisms import Chain, Channel
 from trasgo_lib.plan.channels import Parameter, chain_of, channel_of
@@ -245,6 +245,12 @@ class ReleasePlan:
     def rows_per_batch(self) -> int:
         """Rows of a stage file and of a Parquet row group; it changes the bytes of files and no draw."""
         return self.config.publish.rows_per_batch
+
+    @property
+    def shares_disk(self) -> bool:
+        """Whether what draws sees the folders of this machine; in no digest, since no bit depends on it."""
+        dask = dask_of(self.config.runner)
+        return dask is None or dask.shared_disk is not False
 
     def unit(self, name: str) -> UnitPlan:
         """The noise unit of that name.

@@ -158,7 +158,7 @@ class ObjectStore:
         return io.BufferedReader(RangeReader(read, size), buffer_size=_CHUNK_BYTES)
 
     def remove(self, key: str) -> bool:
-        """Take an object away: only ever the data of a version that is withdrawn.
+        """Take an object away: the data of a version that is withdrawn, or a stage object of the restricted root.
 
         Returns:
             Whether it was there.
