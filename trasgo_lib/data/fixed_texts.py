@@ -81,11 +81,12 @@ class FixedTexts:
                     return cls(width, rows, at, factor, shift, guesses)
         return None
 
-    def find(self, texts: pa.Array) -> NDArray[np.int32] | None:
-        """The code of each text: int32[rows]; None when one of them is not among the labels, or takes another width.
+    def find(self, texts: pa.Array, kind: type[np.integer] = np.int32) -> NDArray[Any] | None:
+        """The code of each text: int[rows]; None when one of them is not among the labels, or takes another width.
 
         Args:
             texts: pyarrow ``string`` or ``large_string`` array without missing values; private.
+            kind: type of the codes, which must be able to hold them.
         """
         _, ends, characters = texts.buffers()
         offsets = np.frombuffer(ends, dtype=np.int64 if texts.type == "large_string" else np.int32)
@@ -96,13 +97,13 @@ class FixedTexts:
             widths = np.diff(offsets[start : start + _CHUNK_ROWS + 1])
             if widths.min() != self.width or widths.max() != self.width:
                 return None
-        return self._find(characters, int(offsets[0]), len(texts))
+        found = np.empty(len(texts), dtype=kind)
+        return found if self._find(characters, int(offsets[0]), found) else None
 
-    def _find(self, characters: Any, first: int, rows: int) -> NDArray[np.int32] | None:
-        """As ``find``, in a buffer whose texts all have the width and start at a byte."""
-        found = np.empty(rows, dtype=np.int32)
+    def _find(self, characters: Any, first: int, found: NDArray[Any]) -> bool:
+        """As ``find``, in a buffer whose texts all have the width and start at a byte; whether all are labels."""
         windows = [(at, _words(self.rows.data, 0, len(self.rows), self.width, at).copy()) for at in self._covering()]
-        for start in range(0, rows, _CHUNK_ROWS):
+        for start in range(0, found.size, _CHUNK_ROWS):
             part = found[start : start + _CHUNK_ROWS]
             here = first + start * self.width
             places = _words(characters, here, part.size, self.width, self.at).astype(np.uint64)
@@ -111,9 +112,9 @@ class FixedTexts:
             guess = self.guesses.take(places.view(np.int64), mode="clip")
             for at, words in windows:
                 if not np.array_equal(words.take(guess, mode="clip"), _words(characters, here, part.size, self.width, at)):
-                    return None
+                    return False
             part[:] = guess
-        return found
+        return True
 
     def _covering(self) -> range | list[int]:
         """Where windows start that together cover every byte; the last two may overlap."""
