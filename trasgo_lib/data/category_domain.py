@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from trasgo_lib.data.domain import MAX_CODES, Codes, Outside, checked_codes, refuse_rows
+from trasgo_lib.data.fixed_texts import MOST_LABELS, FixedTexts, fixed_texts
 from trasgo_lib.errors import ConfigError, InputContractError, Reason
 
 if TYPE_CHECKING:
@@ -92,32 +93,59 @@ class CategoryDomain:
         Raises:
             InputContractError: unknown labels, missing values or another type; with counts only.
         """
-        import pyarrow as pa
-        import pyarrow.compute as pc
-
         if outside != "reject":
             raise ConfigError.of(
                 Reason.BAD_PARAMETER, "outside", required="reject", came=repr(outside), fix="Labels cannot be clipped."
             )
+        import pyarrow as pa
+
         fixed = _fixed_width(values, self.codes)
-        array, listed, places = (_as_text(values), None, None) if fixed is None else fixed
+        if fixed is not None:
+            array, listed, places = fixed
+            return places[self._looked_up(array, listed)]
+        array = _as_arrow(values)
+        if _is_dictionary(array):
+            return self._places_in(array)
+        texts = _as_text(array)
+        _refuse_missing(texts.null_count)
+        table = self._table
+        found = None if table is None else table.find(texts)
+        return self._looked_up(texts, pa.array(self.codes, type=texts.type)) if found is None else found
+
+    @property
+    def _table(self) -> FixedTexts | None:
+        return fixed_texts(tuple(self.codes)) if self.size <= MOST_LABELS else None
+
+    def _looked_up(self, texts: pa.Array, listed: pa.Array) -> Codes:
+        import pyarrow.compute as pc
+
+        found = pc.index_in(texts, value_set=listed)
+        self._refuse_unknown(found.null_count)
+        return np.asarray(found.to_numpy(zero_copy_only=False), dtype=np.int32)
+
+    def _places_in(self, array: pa.DictionaryArray) -> Codes:
+        """Codes of a dictionary array: each of its own labels is looked up once, each row is one look into a table."""
+        import pyarrow as pa
+        import pyarrow.compute as pc
+
+        own = _as_text(array.dictionary)
+        found = pc.index_in(own, value_set=pa.array(self.codes, type=own.type))
+        # codes: int32[own labels], -1 where a label is not declared, -2 where it is a missing value
+        codes = np.where(own.is_null(), -2, found.fill_null(-1)).astype(np.int32)
+        rows = codes.take(array.indices.drop_null().to_numpy())
+        least = int(codes.min(initial=0))
+        _refuse_missing(array.indices.null_count + (int(np.count_nonzero(rows == -2)) if least < -1 else 0))
+        self._refuse_unknown(int(np.count_nonzero(rows < 0)) if least < 0 else 0)
+        return rows
+
+    def _refuse_unknown(self, rows: int) -> None:
         refuse_rows(
-            array.null_count,
-            Reason.NULL_VALUE,
-            required="a label in every row",
-            came="missing values",
-            fix="Declare a missing policy for the column.",
-        )
-        found = pc.index_in(array, value_set=pa.array(self.codes, type=pa.string()) if listed is None else listed)
-        refuse_rows(
-            found.null_count,
+            rows,
             Reason.OUT_OF_DOMAIN,
             required=f"one of the {self.size} declared labels",
             came="other labels",
             fix="Add the labels to domain.codes, or declare them as missing codes.",
         )
-        codes = np.asarray(found.to_numpy(zero_copy_only=False), dtype=np.int32)
-        return codes if places is None else places[codes]
 
     def decode(self, codes: Codes) -> pa.StringArray | NDArray[np.int64]:
         """Labels of codes: a pyarrow string array, or int64[rows] under ``output="integer"``.
@@ -130,7 +158,9 @@ class CategoryDomain:
         places = checked_codes(codes, self.size)
         if self.output == "integer":
             return np.array([int(label) for label in self.codes], dtype=np.int64)[places]
-        return pa.array(self.codes, type=pa.string()).take(pa.array(places))
+        table = self._table if places.ndim == 1 else None
+        texts = None if table is None else table.texts(places)
+        return pa.array(self.codes, type=pa.string()).take(pa.array(places)) if texts is None else texts
 
 
 def _bad(required: str, came: str, fix: str, where: str = "codes") -> ConfigError:
@@ -149,6 +179,16 @@ def _check_whole(labels: tuple[str, ...]) -> None:
                 repr(label),
                 "Use output: text, which keeps every label as it is written.",
             )
+
+
+def _refuse_missing(rows: int) -> None:
+    refuse_rows(
+        rows,
+        Reason.NULL_VALUE,
+        required="a label in every row",
+        came="missing values",
+        fix="Declare a missing policy for the column.",
+    )
 
 
 def _fixed_width(values: Any, labels: Sequence[str]) -> tuple[pa.Array, pa.Array, NDArray[np.int32]] | None:
@@ -174,32 +214,38 @@ def _fixed_width(values: Any, labels: Sequence[str]) -> tuple[pa.Array, pa.Array
     return as_bytes(values), as_bytes(listed), np.array(fitting, dtype=np.int32)
 
 
-def _as_text(values: Any) -> pa.Array:
+def _is_dictionary(array: Any) -> bool:
+    import pyarrow as pa
+
+    return isinstance(array, pa.DictionaryArray)
+
+
+def _as_arrow(values: Any) -> Any:
+    """A pyarrow array without chunks; None where Arrow knows no type for the values."""
     import pyarrow as pa
 
     try:
         array = values if isinstance(values, (pa.Array, pa.ChunkedArray)) else pa.array(values)
-        if isinstance(array, pa.ChunkedArray):
-            array = array.combine_chunks()
-        if pa.types.is_dictionary(array.type):
-            array = array.dictionary_decode()
-        came = str(array.type)
+        return array.combine_chunks() if isinstance(array, pa.ChunkedArray) else array
     except (pa.ArrowInvalid, pa.ArrowTypeError, pa.ArrowNotImplementedError, TypeError, ValueError):
         # arrow quotes the offending value, so its message must not travel
-        array, came = None, "values of mixed or other types"
+        return None
+
+
+def _as_text(array: Any) -> pa.Array:
+    """Texts, or whole numbers as texts: ``string``, or ``large_string`` where they came so."""
+    import pyarrow as pa
+
     if array is not None and pa.types.is_null(array.type):
         return array.cast(pa.string())
-    if array is None or not (
-        pa.types.is_string(array.type)
-        or pa.types.is_large_string(array.type)
-        or pa.types.is_string_view(array.type)
-        or pa.types.is_integer(array.type)
-    ):
+    if array is not None and (pa.types.is_string(array.type) or pa.types.is_large_string(array.type)):
+        return array
+    if array is None or not (pa.types.is_string_view(array.type) or pa.types.is_integer(array.type)):
         raise InputContractError.of(
             Reason.WRONG_TYPE,
             "value",
             required="text or whole numbers",
-            came=came,
+            came="values of mixed or other types" if array is None else str(array.type),
             fix="Parse the column as declared before it is encoded.",
         )
     return array.cast(pa.string())

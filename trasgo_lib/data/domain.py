@@ -151,15 +151,14 @@ def checked_codes(codes: Codes, size: int) -> Codes:
         raise InputContractError.of(
             Reason.WRONG_TYPE, "codes", required="integer codes", came=str(array.dtype), fix="Pass encoded values."
         )
-    outside = int(np.count_nonzero((array < 0) | (array >= size)))
-    if outside:
+    if array.size and (array.min() < 0 or array.max() >= size):
         raise InputContractError.of(
             Reason.OUT_OF_DOMAIN,
             "codes",
             required=f"codes from 0 to {size - 1}",
             came="other codes",
             fix="Encode the values with this domain first.",
-            rows=outside,
+            rows=int(np.count_nonzero((array < 0) | (array >= size))),
         )
     return array
 

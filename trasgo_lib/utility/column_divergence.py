@@ -9,11 +9,12 @@ from numpy.typing import NDArray
 
 from trasgo_lib.data import Domain
 from trasgo_lib.errors import ConfigError, InputContractError, Reason
+from trasgo_lib.utility.coding import table_of_sample
 from trasgo_lib.utility.distinct_values import count_distinct
 from trasgo_lib.utility.divergences import Divergence, divergence_of_counts
 from trasgo_lib.utility.frames import Column, ReadColumn, check_comparable, read_column, refuse_infinite
 from trasgo_lib.utility.histogram import Histogram, equal_bins
-from trasgo_lib.utility.whole_numbers import count_whole
+from trasgo_lib.utility.whole_numbers import count_bytes, count_whole
 
 DEFAULT_BINS = 10
 """Bins of a number's divergences where none are declared: two samples of a hundred rows of one law stay below 0.3."""
@@ -69,34 +70,56 @@ _DOMAIN_VALUES = ("number", "date", "category")
 def _count_values(ours: ReadColumn, theirs: ReadColumn) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     """Counts of each distinct value of either column, missing included."""
     for column in (ours, theirs):
-        if pa.types.is_floating(column.values.type):
+        if column.narrow is None and pa.types.is_floating(column.values.type):
             refuse_infinite(column.values.drop_null().to_numpy(), column.name)
-    whole = _count_whole(ours, theirs)
-    if whole is not None:
-        return whole
+    short = _count_whole(ours, theirs) or _count_fixed(ours, theirs)
+    if short is not None:
+        return short
     kind = ours.values.type
     if ours.kind == theirs.kind == "number" and kind == theirs.values.type and _is_mostly_distinct(ours.values):
         sides = [column.values.drop_null().to_numpy() for column in (ours, theirs)]
         return _with_missing(count_distinct(*sides), ours, theirs)
-    tallies = [pc.value_counts(column.values) for column in (ours, theirs)]
-    values = [tally.field("values") for tally in tallies]
-    if kind != theirs.values.type:
-        kind = _common_type(ours, theirs)
+    values, tallies = zip(*(_tally(column.values) for column in (ours, theirs)), strict=True)
+    kind = values[0].type if values[0].type == values[1].type else _common_type(ours, theirs)
     joined = pa.concat_arrays([side.cast(kind, safe=False) for side in values])
     place = joined.dictionary_encode(null_encoding="encode").indices.to_numpy()
     counts = np.zeros((2, int(place.max(initial=-1)) + 1), dtype=np.int64)
     start = len(values[0])
-    np.add.at(counts[0], place[:start], tallies[0].field("counts").to_numpy())
-    np.add.at(counts[1], place[start:], tallies[1].field("counts").to_numpy())
+    np.add.at(counts[0], place[:start], tallies[0])
+    np.add.at(counts[1], place[start:], tallies[1])
     return counts[0], counts[1]
+
+
+def _tally(values: pa.Array) -> tuple[pa.Array, NDArray[np.int64]]:
+    """The values that occur, missing included, and how often."""
+    if not isinstance(values, pa.DictionaryArray):
+        found = pc.value_counts(values)
+        return found.field("values"), found.field("counts").to_numpy()
+    counts = np.bincount(values.indices.drop_null().to_numpy(), minlength=len(values.dictionary))
+    counts = np.append(counts, values.null_count)
+    used = np.flatnonzero(counts)
+    return pa.concat_arrays([values.dictionary, pa.nulls(1, values.dictionary.type)]).take(pa.array(used)), counts[used]
+
+
+def _count_fixed(ours: ReadColumn, theirs: ReadColumn) -> tuple[NDArray[np.int64], NDArray[np.int64]] | None:
+    """Counts of labels of one width that all occur in the first rows; None where the columns are something else."""
+    sides = [column.values for column in (ours, theirs)]
+    table = table_of_sample(sides)
+    if table is None or len(table.rows) > 2**8:
+        return None
+    codes = [table.find(side, np.uint8) for side in sides]
+    if codes[0] is None or codes[1] is None:
+        return None
+    return count_bytes(codes[0]), count_bytes(codes[1])
 
 
 def _count_whole(ours: ReadColumn, theirs: ReadColumn) -> tuple[NDArray[np.int64], NDArray[np.int64]] | None:
     """Counts of whole numbers in a short range, missing last; None where the columns are something else."""
-    sides = [column.values.drop_null() if column.values.null_count else column.values for column in (ours, theirs)]
-    if not ours.kind == theirs.kind == "number" or not all(map(len, sides)):
+    if not ours.kind == theirs.kind == "number" or ours.rows == 0:
         return None
-    counts = count_whole([side.to_numpy() for side in sides])
+    counts = count_whole(
+        [column.values.drop_null().to_numpy() if column.narrow is None else column.narrow for column in (ours, theirs)]
+    )
     if counts is None:
         return None
     return _with_missing((counts[0], counts[1]), ours, theirs)
@@ -116,15 +139,18 @@ def _is_mostly_distinct(values: pa.Array) -> bool:
 
 def _common_type(ours: ReadColumn, theirs: ReadColumn) -> pa.DataType:
     if ours.kind == "empty" or theirs.kind == "empty":
-        return theirs.values.type if ours.kind == "empty" else ours.values.type
-    kinds = {ours.values.type, theirs.values.type}
+        return theirs.value_type if ours.kind == "empty" else ours.value_type
+    kinds = {ours.value_type, theirs.value_type}
     if any(pa.types.is_floating(kind) for kind in kinds):
         return pa.float64()
     return pa.int64() if pa.uint64() not in kinds else pa.uint64()
 
 
 def _count_codes(column: ReadColumn, domain: Domain) -> Histogram:
-    known = column.values.drop_null()
+    values = column.values
+    if isinstance(values, pa.DictionaryArray) and domain.kind != "category":
+        values = values.dictionary_decode()
+    known = values.drop_null()
     if column.kind == "empty":
         return Histogram(np.append(np.zeros(domain.size, dtype=np.int64), column.rows))
     expected = {"number": ("number",), "date": ("time",), "category": ("label", "number", "boolean")}[domain.kind]
@@ -155,4 +181,4 @@ def _as_labels(values: pa.Array, name: str) -> pa.Array:
             raise InputContractError.of(
                 Reason.WRONG_TYPE, name, required="labels", came="fractions", fix="Declare the column as a number."
             ) from None
-    return values.cast(pa.string())
+    return values if isinstance(values, pa.DictionaryArray) else values.cast(pa.string())

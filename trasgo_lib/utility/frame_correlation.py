@@ -24,7 +24,7 @@ from trasgo_lib.utility.frames import (
 from trasgo_lib.utility.loss_rule import Coefficient, CorrelationLoss, PairLoss, correlation_loss_of
 from trasgo_lib.utility.moments import PairMoments, Scores
 from trasgo_lib.utility.pair_table import PairTable
-from trasgo_lib.utility.whole_numbers import SHORT_RANGE, products_of_pairs
+from trasgo_lib.utility.whole_numbers import sums_of_pairs
 
 
 def correlation_loss(
@@ -115,20 +115,37 @@ class _FrameStatistics:
         self._columns = columns
         self._method = method
         self._labels = set(labels)
-        self._scores = {name: Scores.of(column.scores, column.present) for name, column in columns.items()}
-        self._products = self._known_products() if method.of_moments is not None else {}
+        self._scores: dict[str, Scores] = {}
+        self._moments = self._known_moments() if method.of_moments is not None else {}
 
-    def _known_products(self) -> dict[tuple[str, str], int]:
-        """Sums of products of all pairs of complete columns of small scores, taken in one pass."""
-        names = [
-            name
-            for name, scores in self._scores.items()
-            if scores.present is None and scores.values.size and int(scores.values.max()) < SHORT_RANGE
-        ]
-        sums = products_of_pairs([self._scores[name].values for name in names])
-        if sums is None:
+    def _known_moments(self) -> dict[tuple[str, str], PairMoments]:
+        """Moments of all pairs of complete columns of small scores, taken in one pass."""
+        short = {
+            name: column.scores
+            for name, column in self._columns.items()
+            if column.present is None and column.scores.dtype.kind == "u"
+        }
+        found = sums_of_pairs([*short.values()])
+        if found is None:
             return {}
-        return {(left, right): int(sums[i, j]) for i, left in enumerate(names) for j, right in enumerate(names)}
+        totals, sums = found
+        places = list(enumerate(short.items()))
+        return {
+            (left, right): PairMoments(
+                scores.size, totals[i], totals[j], int(sums[i, i]), int(sums[j, j]), int(sums[i, j])
+            )
+            for i, (left, scores) in places
+            for j, (right, _) in places
+        }
+
+    def _moments_of(self, left: str, right: str) -> PairMoments:
+        known = self._moments.get((left, right))
+        return PairMoments.of(self._scores_of(left), self._scores_of(right)) if known is None else known
+
+    def _scores_of(self, name: str) -> Scores:
+        if name not in self._scores:
+            self._scores[name] = Scores.of(self._columns[name].scores, self._columns[name].present)
+        return self._scores[name]
 
     @property
     def constant(self) -> list[str]:
@@ -138,7 +155,7 @@ class _FrameStatistics:
     def coefficient(self, left: str, right: str) -> Coefficient:
         """The correlation of two columns."""
         if self._method.of_moments is not None:
-            moments = PairMoments.of(self._scores[left], self._scores[right], self._products.get((left, right)))
+            moments = self._moments_of(left, right)
             return Coefficient(self._method.of_moments(moments), moments.rows)
         table = self._table(left, right)
         return Coefficient(self._method.of_table(table), table.rows)
@@ -157,5 +174,5 @@ class _FrameStatistics:
 
 
 def _is_constant(column: CodedColumn) -> bool:
-    known = column.codes if bool(column.present.all()) else column.codes[column.present]
+    known = column.codes if column.present is None else column.codes[column.present]
     return known.size == 0 or bool(known.min() == known.max())

@@ -12,6 +12,7 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from trasgo_lib.errors import InputContractError, Reason
+from trasgo_lib.utility.whole_numbers import narrowed
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -32,17 +33,26 @@ class ReadColumn:
     Args:
         name: for errors.
         kind: number, boolean, label, time, or empty where there is no value at all.
-        values: pyarrow array without chunks or dictionary; times as int64 microseconds, nulls where missing.
+        values: pyarrow array without chunks; times as int64 microseconds, nulls where missing; labels that came as a
+            dictionary stay one where it lists each of its labels once.
+        narrow: numbers without a missing one that are whole and from 0 to 65535, in one or two bytes each; else None.
     """
 
     name: str
     kind: ValueKind
     values: pa.Array = field(repr=False)
+    narrow: NDArray[np.uint8] | NDArray[np.uint16] | None = field(default=None, repr=False)
 
     @property
     def rows(self) -> int:
         """Number of rows, missing ones included."""
         return len(self.values)
+
+    @property
+    def value_type(self) -> pa.DataType:
+        """Type of the values, of a dictionary that of its labels."""
+        kind = self.values.type
+        return kind.value_type if pa.types.is_dictionary(kind) else kind
 
 
 def read_frame_column(frame: Frame, name: str, side: str) -> ReadColumn:
@@ -93,6 +103,8 @@ def read_column(values: Column, name: str) -> ReadColumn:
     if isinstance(array, pa.ChunkedArray):
         array = array.combine_chunks()
     if pa.types.is_dictionary(array.type):
+        if _lists_labels(array.dictionary):
+            return ReadColumn(name, "empty" if array.null_count == len(array) else "label", _of_large_texts(array))
         array = array.dictionary_decode()
     kind = _kind(array.type)
     if kind is None:
@@ -104,18 +116,29 @@ def read_column(values: Column, name: str) -> ReadColumn:
         array = array.cast(pa.large_string())
     elif pa.types.is_decimal(array.type) or pa.types.is_float16(array.type) or pa.types.is_float32(array.type):
         array = array.cast(pa.float64(), safe=False)
-    if pa.types.is_floating(array.type) and not _is_plain(array):
+    narrow = narrowed(array.to_numpy()) if kind == "number" and array.null_count == 0 and len(array) else None
+    if pa.types.is_floating(array.type) and narrow is None and not _is_plain(array):
         array = pc.if_else(pc.is_nan(array), pa.scalar(None, pa.float64()), pc.add(array, 0.0))  # -0.0 becomes 0.0
     if kind != "empty" and array.null_count == len(array):
         kind = "empty"
-    return ReadColumn(name, kind, array)
+    return ReadColumn(name, kind, array, narrow)
+
+
+def _lists_labels(dictionary: pa.Array) -> bool:
+    return _kind(dictionary.type) == "label" and not dictionary.null_count and len(dictionary.unique()) == len(dictionary)
+
+
+def _of_large_texts(array: pa.DictionaryArray) -> pa.Array:
+    if array.null_count == len(array):
+        return pa.nulls(len(array), pa.large_string())
+    return pa.DictionaryArray.from_arrays(array.indices, array.dictionary.cast(pa.large_string()))
 
 
 def _as_arrow(values: Column) -> pa.Array | pa.ChunkedArray:
-    """NaN is missing; floats without one are taken as they are, which spares a copy and a mask."""
+    """NaN is missing; plain floats are taken as they are, and looked at afterwards."""
     if getattr(values, "dtype", None) == np.float64:
         plain = np.asarray(values)
-        if plain.ndim == 1 and plain.size and not np.isnan(plain.min()):
+        if plain.ndim == 1:
             return pa.array(plain)
     return pa.array(values, from_pandas=True)
 

@@ -61,14 +61,8 @@ class PairMoments:
     products: int = field(default=0, repr=False)
 
     @classmethod
-    def of(cls, left: Scores, right: Scores, products: int | None = None) -> Self:
-        """The moments of one batch of two columns, row by row.
-
-        Args:
-            left: scores of one column.
-            right: scores of the other.
-            products: their sum of products where it is known already; used when both are complete.
-        """
+    def of(cls, left: Scores, right: Scores) -> Self:
+        """The moments of one batch of two columns, row by row."""
         if left.present is None and right.present is None:
             return cls(
                 left.values.size,
@@ -76,7 +70,7 @@ class PairMoments:
                 right.total,
                 left.squares,
                 right.squares,
-                product_sum(left.values, right.values) if products is None else products,
+                product_sum(left.values, right.values),
             )
         here = _both(left.present, right.present)
         ours, theirs = left.values[here], right.values[here]
