@@ -84,7 +84,7 @@ def _of_unit(unit: UnitPlan, channel: Channel, names: Sequence[str]) -> Visible:
 
 def _of_public(name: str, size: int) -> Visible:
     def distance(value: int) -> Floats:
-        return (np.arange(size) != value).astype(np.float64)
+        return np.where(np.arange(size) == value, 0.0, 1.0)
 
     def log_likelihood(value: int) -> Floats:
         return np.where(np.arange(size) == value, 0.0, -np.inf)
