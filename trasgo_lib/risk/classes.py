@@ -1,7 +1,7 @@
 """Classes: rows with the same values of some columns, counted while batches pass.
 
 A class has one whole number, its values in mixed radix, the last column varying fastest. Counting holds 16 bytes a
-distinct class, and up to 60 for a moment while counts are put together: at most 2**24 classes, 1 GiB.
+distinct class, and up to 80 for a moment while counts are put together: at most 2**24 classes, 1.25 GiB.
 """
 
 from __future__ import annotations
@@ -104,9 +104,10 @@ class ClassCounts:
         return self._whole
 
     def _merge(self) -> None:
-        parts = [(self._whole.keys, self._whole.counts), *self._pending]
-        keys, counts = (np.concatenate(side) for side in zip(*parts))
-        self._pending, self._waiting = [], 0
+        keys = np.concatenate([self._whole.keys, *(found for found, _ in self._pending)])
+        counts = np.concatenate([self._whole.counts, *(rows for _, rows in self._pending)])
+        # let go before the sort, which needs the room
+        self._whole, self._pending, self._waiting = Classes(keys[:0], counts[:0]), [], 0
         if len(keys):
             order = np.argsort(keys, kind="stable")
             keys, counts = keys[order], counts[order]

@@ -37,10 +37,10 @@ Floats = NDArray[np.float64]
 
 ATTACKERS = ("likelihood", "posterior", "nearest")
 
-_MOST_STEPS = 2**33
+_MOST_STEPS = 2**32
 """Numbers looked up in all, about a minute: with many distinct rows fewer targets are tried, and the audit says so."""
 
-_STEPS_OF_A_WEIGHT = 32
+_STEPS_OF_A_WEIGHT = 64
 """What one exact weight costs, in such steps."""
 
 _SAME_SCORE = 1e-9
@@ -125,10 +125,11 @@ def link_records(
     true, seen = (_keys_at(readers, columns, places) for readers in (original, released))
     right = np.searchsorted(classes.keys, seen)
     chances = np.zeros((len(ATTACKERS), len(places)))
+    common = np.log(classes.counts)
     order = np.argsort(true, kind="stable")
     for group in np.split(order, np.flatnonzero(np.diff(true[order])) + 1):
-        for row, (picked, among) in enumerate(_picks(visible, true[group[0]], values, classes.counts)):
-            chances[row, group] = picked[right[group]] / among
+        for row, picked in enumerate(_picks(visible, true[group[0]], values, common)):
+            chances[row, group] = picked[right[group]] / classes.counts[picked].sum()
     attacks = tuple(_attack(name, found, rows, stream) for name, found in zip(ATTACKERS, chances, strict=True))
     known = None if isinstance(epsilon, str) else epsilon
     return Linkage(
@@ -185,18 +186,17 @@ def _keys_at(readers: Readers, columns: Sequence[RiskColumn], places: Integers) 
 
 
 def _picks(
-    visible: Sequence[Visible], true: int, values: Sequence[NDArray[np.int32]], counts: Integers
-) -> Iterable[tuple[NDArray[np.bool_], int]]:
-    """For each attacker: which candidates score best, bool[candidates], and how many rows these are."""
-    likely, apart = np.zeros(len(counts)), np.zeros(len(counts))
+    visible: Sequence[Visible], true: int, values: Sequence[NDArray[np.int32]], common: Floats
+) -> Iterable[NDArray[np.bool_]]:
+    """For each attacker: which candidates score best, bool[candidates]; ``common`` is the logarithm of their rows."""
+    likely, apart = np.zeros(len(common)), np.zeros(len(common))
     rest = int(true)
     for entry, released in zip(reversed(visible), reversed(values), strict=True):
         rest, value = divmod(rest, entry.column.size)
         likely += entry.log_likelihood(value)[released]
         apart += entry.distance(value)[released]
-    for scores in (likely, likely - np.log(counts), -apart):
-        picked = scores >= scores.max() - _SAME_SCORE
-        yield picked, int(counts[picked].sum())
+    for scores in (likely, likely - common, -apart):
+        yield scores >= scores.max() - _SAME_SCORE
 
 
 def _attack(name: str, chances: Floats, rows: int, stream: Keystream) -> Attack:

@@ -10,6 +10,7 @@ delta-disclosure privacy, Brickell and Shmatikov 2008.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -21,6 +22,9 @@ Floats = NDArray[np.float64]
 
 SIZE_STEPS = (1, 2, 3, 5, 10, 20, 50, 100, 1000)
 """Least sizes of the brackets in which class sizes are told."""
+
+_PART_ENTRIES = 2**20
+"""Values of classes that are looked at together: about 150 MiB."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -133,12 +137,11 @@ class _Cells:
     overall: Floats = field(repr=False)
 
     @classmethod
-    def of(cls, joint: Classes, size: int) -> _Cells:
+    def of(cls, joint: Classes, size: int, overall: Floats) -> _Cells:
         group, values = np.divmod(joint.keys, size)
         is_first = np.append(True, group[1:] != group[:-1])
         starts = np.flatnonzero(is_first)
         totals = np.add.reduceat(joint.counts, starts)
-        overall = np.bincount(values, weights=joint.counts, minlength=size) / joint.rows
         return cls(starts, values, joint.counts, np.cumsum(is_first) - 1, totals, overall)
 
     @property
@@ -156,33 +159,69 @@ def sensitive_measures(joint: Classes, size: int, *, is_ordered: bool) -> Sensit
         size: how many values the column can have.
         is_ordered: whether their order means something.
     """
-    cells = _Cells.of(joint, size)
-    shares, overall = cells.shares, cells.overall[cells.values]
-    distinct = np.diff(np.append(cells.starts, len(cells.values)))
-    entropies = -np.add.reduceat(shares * np.log(shares), cells.starts)
-    gains = shares / overall - 1.0
-    logarithms = np.abs(np.log(shares / overall))
-    lacking = int(distinct.min()) < np.count_nonzero(cells.overall)
-    allowed = bool(np.all(gains <= -np.log(overall)))
-    basic = max(0.0, float(gains.max()))
+    overall = np.zeros(size)
+    for part in _parts(joint, size):
+        overall += np.bincount(part.keys % size, weights=part.counts, minlength=size)
+    overall /= joint.rows
+    found = [_extremes(_Cells.of(part, size, overall), is_ordered=is_ordered) for part in _parts(joint, size)]
+    distinct = min(part.distinct for part in found)
+    logarithm = max(part.logarithm for part in found)
+    basic = max(0.0, *(part.gain for part in found))
     return SensitiveMeasures(
-        alpha=float(shares.max()),
-        distinct_l=int(distinct.min()),
-        entropy_l=float(np.exp(max(0.0, entropies.min()))),
-        recursive_c=_recursive_c(cells, int(distinct.min())),
+        alpha=max(part.share for part in found),
+        distinct_l=distinct,
+        entropy_l=float(np.exp(max(0.0, min(part.entropy for part in found)))),
+        recursive_c=None
+        if distinct < 2
+        else max(_recursive_c(_Cells.of(part, size, overall), distinct) for part in _parts(joint, size)),
         basic_beta=basic,
-        enhanced_beta=basic if allowed else None,
-        t=float(np.max(_steps(cells, size) if is_ordered else _moved(cells))),
+        enhanced_beta=basic if all(part.is_allowed for part in found) else None,
+        t=max(part.distance for part in found),
         is_ordered=is_ordered,
-        delta=None if lacking else float(logarithms.max()),
-        delta_present=float(logarithms.max()),
+        delta=None if distinct < np.count_nonzero(overall) else logarithm,
+        delta_present=logarithm,
     )
 
 
-def _recursive_c(cells: _Cells, least: int) -> float | None:
+def _parts(joint: Classes, size: int) -> Iterator[Classes]:
+    """Whole classes, so many at a time that what is computed of them takes little memory."""
+    first = 0
+    while first < len(joint.keys):
+        newest = int(joint.keys[min(first + _PART_ENTRIES, len(joint.keys)) - 1])
+        end = int(np.searchsorted(joint.keys, (newest // size + 1) * size))
+        yield Classes(joint.keys[first:end], joint.counts[first:end])
+        first = end
+
+
+@dataclass(frozen=True, slots=True)
+class _Extremes:
+    """The worst of some classes."""
+
+    share: float
+    distinct: int
+    entropy: float
+    gain: float
+    is_allowed: bool
+    logarithm: float
+    distance: float
+
+
+def _extremes(cells: _Cells, *, is_ordered: bool) -> _Extremes:
+    shares, overall = cells.shares, cells.overall[cells.values]
+    gains = shares / overall - 1.0
+    return _Extremes(
+        share=float(shares.max()),
+        distinct=int(np.diff(np.append(cells.starts, len(cells.values))).min()),
+        entropy=float(-np.add.reduceat(shares * np.log(shares), cells.starts).max()),
+        gain=float(gains.max()),
+        is_allowed=bool(np.all(gains <= -np.log(overall))),
+        logarithm=float(np.abs(np.log(shares / overall)).max()),
+        distance=float(np.max(_steps(cells) if is_ordered else _moved(cells))),
+    )
+
+
+def _recursive_c(cells: _Cells, least: int) -> float:
     """Largest, over classes, of the most frequent value's rows over those of the ``least``-th and all rarer ones."""
-    if least < 2:
-        return None
     order = np.lexsort((-cells.counts, cells.owner))
     sums = np.concatenate([[0], np.cumsum(cells.counts[order])])
     more_frequent = sums[cells.starts + least - 1] - sums[cells.starts]
@@ -199,12 +238,13 @@ def _moved(cells: _Cells) -> Floats:
     return found
 
 
-def _steps(cells: _Cells, size: int) -> Floats:
+def _steps(cells: _Cells) -> Floats:
     """Mean absolute difference of the cumulated shares over the steps between values: float64[classes].
 
     A class's cumulated share is constant from one of its values to the next. Over such a stretch the table's, which
     rises, lies below it up to some place and above it from there on, so prefix sums give the stretch at once.
     """
+    size = len(cells.overall)
     if size < 2:
         return np.zeros(len(cells.starts))
     table = np.minimum(np.cumsum(cells.overall), 1.0)[:-1]  # float64[size - 1], one for each step

@@ -70,7 +70,8 @@ def _of_unit(unit: UnitPlan, channel: Channel, names: Sequence[str]) -> Visible:
     def log_likelihood(value: int) -> Floats:
         weights = np.array(channel.weights(int(codes[value])), dtype=np.float64) / float(channel.total)
         with np.errstate(divide="ignore"):  # outputs that never come out
-            return np.log(np.bincount(places, weights=weights, minlength=len(codes)))
+            logarithms: Floats = np.log(np.bincount(places, weights=weights, minlength=len(codes)))
+        return logarithms
 
     def distance(value: int) -> Floats:
         apart = np.zeros(len(codes))
@@ -83,7 +84,7 @@ def _of_unit(unit: UnitPlan, channel: Channel, names: Sequence[str]) -> Visible:
 
 def _of_public(name: str, size: int) -> Visible:
     def distance(value: int) -> Floats:
-        return (np.arange(size) != value).astype(np.float64)
+        return np.where(np.arange(size) == value, 0.0, 1.0)
 
     def log_likelihood(value: int) -> Floats:
         return np.where(np.arange(size) == value, 0.0, -np.inf)
@@ -99,7 +100,7 @@ def _kept(table: ByValue, size: int) -> ByValue:
 def _apart(domain: Domain, codes: NDArray[np.int32], code: int) -> Floats:
     """Distance of codes from one of them, 0 to 1: by steps, by metres, or 1 for any other label; missing is 1 apart."""
     if isinstance(domain, CategoryDomain) and not domain.ordered:
-        return (codes != code).astype(np.float64)
+        return np.where(codes == code, 0.0, 1.0)
     known = codes < domain.size
     apart = np.where(codes == code, 0.0, 1.0)
     if code < domain.size:

@@ -13,12 +13,14 @@ import pyarrow as pa
 import pytest
 
 from trasgo_lib.config import RiskSpec, load_config
+from trasgo_lib.data import CategoryDomain
 from trasgo_lib.errors import VerificationError
+from trasgo_lib.mechanisms import build_channel
 from trasgo_lib.noise import Keystream
 from trasgo_lib.plan import ReleasePlan, compile_plan
 from trasgo_lib.release import require_risk_audit
 from trasgo_lib.reporting import risk_section, risk_tables
-from trasgo_lib.risk import RiskAudit, audit_risk
+from trasgo_lib.risk import RiskAudit, RiskColumn, audit_risk, class_sizes, count_classes
 from trasgo_lib.risk.audit import PURPOSE
 from trasgo_lib.risk.linkage import ATTACKERS
 
@@ -93,6 +95,21 @@ def test_values_are_counted_as_declared(plan: ReleasePlan) -> None:
     assert set(audit.released.sensitive) == {"age", "level", "hours"}
     assert audit.released.sensitive["hours"].distinct_l <= 4
     assert [entry.name for entry in audit.inferences] == ["age", "level", "hours"]
+
+
+def test_noise_moves_k_both_ways_at_the_same_epsilon() -> None:
+    """Why k says little of a noised table: 1,000 equal rows fall apart, and a row alone with its value gets company."""
+    channel = build_channel("kary_randomized_response", CategoryDomain(codes=("a", "b", "c")), epsilon="2")
+    column = RiskColumn("q", "q", 3, False, np.arange(3, dtype=np.int32))
+
+    def k(codes: Any) -> int:
+        return class_sizes(count_classes({"q": lambda: iter([codes])}, [column])).k
+
+    equal = np.zeros(1000, dtype=np.int32)
+    alone = np.append(equal, [1, 2]).astype(np.int32)
+    stream = Keystream(bytes(32), "k")
+    assert k(equal) == 1000 and k(channel.sample(equal, stream)) < 200
+    assert k(alone) == 1 and k(channel.sample(alone, stream)) > 50
 
 
 def test_batches_change_nothing(plan: ReleasePlan) -> None:

@@ -13,7 +13,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from trasgo_lib.risk import SensitiveMeasures, count_classes, sensitive_measures
+from trasgo_lib.risk import SensitiveMeasures, count_classes, measures, sensitive_measures
 
 ROOT = Path(__file__).resolve().parents[3]
 RECORDED = json.loads((ROOT / "tests" / "golden" / "risk" / "pycanon.json").read_text(encoding="utf-8"))
@@ -62,9 +62,11 @@ def by_definition(rows: Any, size: int, *, ordered: bool) -> dict[str, Any]:
     }
 
 
-@given(rows=ROWS, ordered=st.booleans())
-def test_measures_are_those_of_the_definitions(kit: Any, rows: Any, ordered: bool) -> None:
-    found, wanted = measured(kit, rows, 6, ordered=ordered), by_definition(rows, 6, ordered=ordered)
+@given(rows=ROWS, ordered=st.booleans(), together=st.sampled_from([1, 4, 2**20]))
+def test_measures_are_those_of_the_definitions(kit: Any, rows: Any, ordered: bool, together: int) -> None:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(measures, "_PART_ENTRIES", together)
+        found, wanted = measured(kit, rows, 6, ordered=ordered), by_definition(rows, 6, ordered=ordered)
     for name, value in wanted.items():
         assert getattr(found, name) == pytest.approx(value, abs=1e-12), name
 
