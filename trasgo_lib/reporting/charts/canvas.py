@@ -1,7 +1,7 @@
 """A figure on a canvas of fixed size, and its SVG, fit to stand in a page with others.
 
 The same figure gives the same bytes, here and on another machine with the same lock: places are set and not fitted to
-the width of words, text stays text in the reader's own font, and no date, no path of a font and no random name is written.
+the width of words, text stays text in the reader's own font, and no date, no path of a font, no random name is written.
 """
 
 from __future__ import annotations
