@@ -107,7 +107,7 @@ def _print(session: Session, outcome: Outcome) -> None:
         out.print("\nLook further:", markup=False)
         out.print(f"  trasgo verify {public}", markup=False)
         out.print(f"  trasgo ledger show {_place(session.ref.config)}", markup=False)
-        out.print(f"  {public}/report.md, and for your eyes {restricted}/report.md", markup=False)
+        out.print(f"  {public}/report.html, and for your eyes {restricted}/report.html", markup=False)
 
 
 def _place(location: str) -> str:

@@ -47,7 +47,7 @@ def distributions(facts: RestrictedFacts) -> Iterator[Section]:
     body: list[Html] = [
         paragraph(
             "Raw values before the noise and released values after it, as they stand in the data file. Numbers are cut"
-            " into equal parts of their declared domain; of many labels the most frequent ones have a bar of their own, and"
+            " into equal parts of their declared domain. Of many labels the most frequent ones have a bar of their own;"
             " all others together stand in the table."
         )
     ]

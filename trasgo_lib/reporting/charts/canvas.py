@@ -103,6 +103,7 @@ def _for_a_page(svg: str, key: str) -> str:
     svg = re.sub(r'(url\(|href=")#', rf"\1#{key}-", svg)
     svg = re.sub(r"font: (?:bold |700 )([0-9.]+px)[^;\"]*", r"font-size: \1; font-weight: 700", svg)
     svg = re.sub(r"font: ([0-9.]+px)[^;\"]*", r"font-size: \1", svg)
+    svg = re.sub(r" ?font-family: [^;\"]*;?", "", svg)
     svg = re.sub(r'<style type="text/css">[^<]*</style>\s*', "", svg)
     svg = re.sub(r"<defs>\s*</defs>\s*", "", svg)
     return re.sub(r">\s+<", "><", svg)
