@@ -133,7 +133,7 @@ def _print(session: Session, outcome: Outcome) -> None:
         out.print("\nLook further:", markup=False)
         out.print(f"  trasgo verify {public}", markup=False)
         out.print(f"  trasgo ledger show {shown_place(session.ref.config)}", markup=False)
-        out.print(f"  {public}/report.md, and for your eyes {restricted}/report.md", markup=False)
+        out.print(f"  {public}/report.html, and for your eyes {restricted}/report.html", markup=False)
 
 
 def shown_place(location: str) -> str:

@@ -68,7 +68,7 @@ def figure(svg: Html, words: str, caption: str = "") -> Html:
         words: what it shows, for those who do not see it.
         caption: what stands below it.
     """
-    named = svg.replace("<svg", f'<svg role="img" aria-label="{escape(text(words))}"', 1)
+    named = svg.replace("<svg", f'<svg role="img" aria-label="{text(words)}"', 1)
     below = f"<figcaption>{text(caption)}</figcaption>" if caption else ""
     return f"<figure>{named}{below}</figure>"
 

@@ -19,7 +19,7 @@ from trasgo_lib.reporting.charts import (
     step_histograms,
 )
 from trasgo_lib.reporting.figures import figure_text
-from trasgo_lib.reporting.markup import Html, Section, figure, note, paragraph, table
+from trasgo_lib.reporting.markup import Html, Section, figure, note, paragraph, table, text
 from trasgo_lib.reporting.restricted import RestrictedFacts
 
 _A_FIGURE = 8
@@ -32,6 +32,11 @@ MOST_PAIRS = 200
 """Pairs in the table; of more, those that changed most are listed."""
 
 _MOST_TICKS = 5
+_LONG = 6
+"""Letters from which on only three values stand below a chart."""
+
+_LETTERS = 28
+"""Letters of labels that fit below a chart."""
 
 
 def distributions(facts: RestrictedFacts) -> Iterator[Section]:
@@ -42,7 +47,8 @@ def distributions(facts: RestrictedFacts) -> Iterator[Section]:
     body: list[Html] = [
         paragraph(
             "Raw values before the noise and released values after it, as they stand in the data file. Numbers are cut"
-            " into equal parts of their declared domain; of many labels the most frequent ones have a bar of their own."
+            " into equal parts of their declared domain. Of many labels the most frequent ones have a bar of their own;"
+            " all others together stand in the table."
         )
     ]
     for number in range(0, len(columns), _A_FIGURE):
@@ -59,13 +65,17 @@ def _overlay(plan: ReleasePlan, column: Mapping[str, Any]) -> Overlay:
     names = _names(plan, column)
     count = len(names)
     if column["kind"] == "number":
-        places = sorted({round(place * count / (_MOST_TICKS - 1)) for place in range(_MOST_TICKS)})
         ends = [*names, _last(plan, column)]
+        most = _MOST_TICKS if max(map(len, ends)) <= _LONG else 3
+        places = sorted({round(place * count / (most - 1)) for place in range(most)})
         ticks = tuple((float(place), ends[place]) for place in places)
     else:
-        every = -(-count // 6)
+        # what all rare labels hold together would be the highest bar and tell nothing
+        count -= column["codes"][-1] is None
+        every = -(-count * max(map(len, names[:count])) // _LETTERS)
         ticks = tuple((place + 0.5, names[place]) for place in range(0, count, every))
-    return Overlay(column["name"], ticks, _percent(column["before"]), _percent(column["after"]))
+    before, after = _percent(column["before"]), _percent(column["after"])
+    return Overlay(column["name"], ticks, before[:count], after[:count])
 
 
 def _percent(counts: Sequence[int]) -> tuple[float, ...]:
@@ -125,12 +135,13 @@ def correlations(facts: RestrictedFacts) -> Iterator[Section]:
     )
     if len(names) < len(every):
         lead += f" The maps show the {len(names)} of {len(every)} columns whose correlations changed most."
-    body: list[Html] = [paragraph(lead)]
+    maps: list[Html] = []
     for key, title in (("before", "Before, raw"), ("after", "After, released"), ("difference", "Difference")):
         values = _matrix(names, pairs, key)
         largest = max((abs(value) for row in values for value in row if value is not None and value < 1), default=0.0)
         words = f"Heat map of correlations, {title.lower()}; largest off the diagonal {largest:.2f}."
-        body += [f"<h3>{title}</h3>", figure(matrix_chart(f"m-{key}", names, values), words)]
+        maps.append(f"<div><h3>{title}</h3>{figure(matrix_chart(f'm-{key}', names, values), words)}</div>")
+    body: list[Html] = [paragraph(lead), f'<div class="maps">{"".join(maps)}</div>']
     changed = sorted(pairs, key=lambda pair: -abs(_change(pair) or 0.0))[:MOST_PAIRS]
     rows = [
         (f"{pair['left']} and {pair['right']}", *map(_coefficient, (pair["before"], pair["after"], _change(pair))))
@@ -184,7 +195,7 @@ def places(facts: RestrictedFacts) -> Iterator[Section]:
         return
     body: list[Html] = []
     for number, place in enumerate(found):
-        body += [f"<h3>{place['name']}</h3>", *_place(number, place)]
+        body += [f"<h3>{text(place['name'])}</h3>", *_place(number, place)]
     yield Section("places", "Points before and after", tuple(body))
 
 
@@ -195,14 +206,15 @@ def _place(number: int, place: Mapping[str, Any]) -> Iterator[Html]:
     yield figure(density_maps(f"p{number}", maps, place["aspect"]), words, caption)
     shares = _percent(place["moved"])
     ends = [_distance(edge) for edge in place["edges_m"]]
-    first = next((at for at, count in enumerate(place["moved"]) if count), 0)
-    bars = [Bar(end, (share,), f"{share:.1f}") for end, share in zip(ends[first:], shares[first:], strict=True)]
+    first = next((at for at, count in enumerate(place["moved"]) if at and count), len(ends))
+    drawn = [at for at in range(len(ends)) if not at or at >= first]
+    bars = [Bar(ends[at], (shares[at],), f"{shares[at]:.1f}") for at in drawn]
     if bars:
         words = "How far points moved: " + "; ".join(f"{bar.name} {bar.text} %" for bar in bars) + "."
         mean = place["mean_m"]
         caption = "Distance between raw and released cell." + ("" if mean is None else f" Mean {figure_text(mean)} m.")
         yield figure(stacked_bars(f"moved{number}", bars, "percent of the points"), words, caption)
-    rows = [(end, count, f"{share:.2f}") for end, count, share in zip(ends, place["moved"], shares, strict=True)]
+    rows = [(ends[at], place["moved"][at], f"{shares[at]:.2f}") for at in drawn]
     head = ("distance", "points", "percent")
     yield table(f"moved-{number}", f"How far {place['name']} moved", head, rows)
 

@@ -98,14 +98,18 @@ def _rounds(facts: RestrictedFacts) -> Section:
 def _exact(facts: RestrictedFacts) -> Section:
     found = facts.losses.get("columns", [])
     rows = [
-        (column["name"], *(shown(column.get(loss)) for loss in _LOSSES), *_more(column))
+        (column["name"], *(_loss(column.get(loss)) for loss in _LOSSES), *_more(column))
         for column in found
         if isinstance(column, Mapping)
     ]
     head = ("column", "correlation loss, %", "tvd", "js", "kl", "moved, m", "remarks")
     rest = {name: value for name, value in facts.losses.items() if not is_records(value)}
     body = [table("exact", "Exact losses by column", head, rows)] if rows else []
-    return Section("exact", "Exact losses", (*body, table("overall", "Of the table", ("what", "value"), flat(rest))))
+    return Section("exact", "Exact losses", (*body, table("overall", "Of the table", ("what", "value"), _named(rest))))
+
+
+def _loss(value: object) -> object:
+    return "none" if value is None else shown(value)
 
 
 def _more(column: Mapping[str, Any]) -> tuple[object, str]:
@@ -123,7 +127,7 @@ def _document(name: str, document: Mapping[str, Any]) -> Iterator[Html]:
     """A JSON document as tables: one of its plain values, and one for each list of records in it."""
     lists = {key: value for key, value in document.items() if is_records(value)}
     plain = {key: value for key, value in document.items() if key not in lists}
-    yield table(f"{name}-table", "Of the file", ("what", "value"), flat(plain))
+    yield table(f"{name}-table", "Of the file", ("what", "value"), _named(plain))
     for number, (key, records) in enumerate(lists.items(), 1):
         names = list(dict.fromkeys(field for record in records for field in record))
         rows = ([shown(record.get(field)) for field in names] for record in records)
@@ -150,3 +154,9 @@ def _risk(risk: Mapping[str, Any]) -> Iterator[Section]:
         body = [paragraph(words) for words in RISK_NOTES]
         body += [table(f"risk-{place}", *own) for place, own in enumerate(risk_tables(risk), 1)]
         yield Section("risk", "Risk audit", tuple(body))
+
+
+def _named(document: Mapping[str, Any]) -> Iterator[tuple[str, object]]:
+    """Its leaves under their names in words."""
+    for name, value in flat(document):
+        yield name.replace("_", " "), value

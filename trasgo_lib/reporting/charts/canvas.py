@@ -1,7 +1,7 @@
 """A figure on a canvas of fixed size, and its SVG, fit to stand in a page with others.
 
 The same figure gives the same bytes, here and on another machine with the same lock: places are set and not fitted to
-the width of words, text stays text in the reader's own font, and no date, no path of a font and no random name is written.
+the width of words, text stays text in the reader's own font, and no date, no path of a font, no random name is written.
 """
 
 from __future__ import annotations
@@ -103,6 +103,7 @@ def _for_a_page(svg: str, key: str) -> str:
     svg = re.sub(r'(url\(|href=")#', rf"\1#{key}-", svg)
     svg = re.sub(r"font: (?:bold |700 )([0-9.]+px)[^;\"]*", r"font-size: \1; font-weight: 700", svg)
     svg = re.sub(r"font: ([0-9.]+px)[^;\"]*", r"font-size: \1", svg)
+    svg = re.sub(r" ?font-family: [^;\"]*;?", "", svg)
     svg = re.sub(r'<style type="text/css">[^<]*</style>\s*', "", svg)
     svg = re.sub(r"<defs>\s*</defs>\s*", "", svg)
     return re.sub(r">\s+<", "><", svg)

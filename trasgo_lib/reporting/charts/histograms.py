@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 _PER_ROW = 2
-_PANEL, _HEAD, _TOP, _BETWEEN = 1.0, 0.42, 0.3, 0.62
+_PANEL, _HEAD, _TOP, _BETWEEN = 1.05, 0.3, 0.28, 0.3
 _LEFT, _RIGHT, _GAP = 0.38, 0.1, 0.48
 
 
@@ -41,7 +41,7 @@ def step_histograms(key: str, overlays: Sequence[Overlay]) -> str:
         overlays: from left to right and top to bottom; private.
     """
     rows = -(-len(overlays) // _PER_ROW)
-    high = _HEAD + rows * (_TOP + _PANEL + _BETWEEN) - 0.25
+    high = _HEAD + rows * (_TOP + _PANEL + _BETWEEN)
     return draw(key, high, lambda figure: _paint(figure, overlays, high))
 
 

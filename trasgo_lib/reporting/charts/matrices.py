@@ -10,8 +10,12 @@ from trasgo_lib.reporting.charts.canvas import GREY, INK, WIDE, axes_at, draw, e
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-_LEFT, _TOP, _FOOT = 1.15, 0.3, 0.05
-_WORDS = 0.85
+_LEFT, _RIGHT, _FOOT = 1.1, 0.3, 0.05
+_LETTER = 0.055
+"""Height that a letter of a slanting name takes, in inches."""
+
+_ACROSS = 13
+"""Letters of a name above its column."""
 _DARK = 0.55
 """From this size on, white numbers are read better than dark ones."""
 
@@ -28,9 +32,9 @@ def matrix_chart(key: str, names: Sequence[str], values: Sequence[Sequence[float
         values: symmetrical; None where there is no coefficient.
         reach: size of a value with the deepest colour.
     """
-    side = WIDE - _LEFT - 0.1
-    cell = min(side / max(len(names), 1), 0.62)
-    high = _TOP + _WORDS + cell * len(names) + _FOOT
+    cell = min((WIDE - _LEFT - _RIGHT) / max(len(names), 1), 0.62)
+    words = 0.15 + _LETTER * min(_ACROSS, max(map(len, names), default=0))
+    high = words + cell * len(names) + _FOOT
     return draw(key, high, lambda figure: _paint(figure, names, values, reach, cell))
 
 
@@ -47,7 +51,7 @@ def _paint(
     if len(names) <= MOST_WITH_NUMBERS:
         for row, line in enumerate(values):
             for column, value in enumerate(line):
-                text = "–" if value is None else f"{value:.2f}".replace("0.", ".")
+                text = _short(value)
                 colour = "white" if value is not None and abs(value) > _DARK * reach else INK
                 size = 8 if len(names) <= 8 else 6.5
                 panel.text(column + 0.5, row + 0.5, text, ha="center", va="center", color=colour, fontsize=size)
@@ -56,10 +60,18 @@ def _paint(
     panel.set_yticks(centres, [escaped(shortened(name, 15)) for name in names], fontsize=size)
     panel.xaxis.tick_top()
     panel.set_xticks(
-        centres, [escaped(shortened(name, 13)) for name in names], rotation=50, ha="left", rotation_mode="anchor",
+        centres, [escaped(shortened(name, _ACROSS)) for name in names], rotation=50, ha="left", rotation_mode="anchor",
         fontsize=size,
     )  # fmt: skip
     panel.tick_params(length=0)
     panel.set_ylim(len(names), 0)
     for spine in panel.spines.values():
         spine.set_edgecolor(GREY)
+
+
+def _short(value: float | None) -> str:
+    """A coefficient in three signs, and no minus before nothing."""
+    if value is None:
+        return "–"
+    text = f"{value:.2f}".replace("0.", ".", 1)
+    return ".00" if text == "-.00" else text
