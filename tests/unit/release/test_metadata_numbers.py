@@ -1,7 +1,7 @@
 """Every number in the metadata is one that anyone can find or compute again from public files and the release file.
 
-What this cannot see is a raw count that happens to be known anyway, as small ones often are; that no rows are read is seen
-in the writers, which get none.
+What this cannot see is a raw count that happens to be known anyway, as small ones often are; that no rows are read is
+seen in the writers, which get none.
 """
 
 from __future__ import annotations
