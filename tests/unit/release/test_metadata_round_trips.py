@@ -105,7 +105,8 @@ def test_csvw_reads_the_rows_and_ties_codes_to_their_lists(package: Any) -> None
     assert found == [_as_csv_tells(row, nullable) for row in _rows(package)]
     coded = [field["name"] for field in _fields(package) if "enum" in field["constraints"]]
     assert len(group.tables) == 1 + len(coded) == 1 + len(group.tables[0].tableSchema.foreignKeys)
-    group.check_referential_integrity(strict=True)
+    # not strict: that refuses nulls in a column with codes, which a missing code is published as
+    assert group.check_referential_integrity()
 
 
 def _date(value: Any) -> Any:

@@ -74,6 +74,8 @@ def _describe(entry: Json, release: Path) -> None:
 def _describe_elsewhere(before: Json, after: Json, release: Path) -> None:
     """Digest and size of a data file, in the files that describe it."""
     for name in ("csvw.json", "datapackage.json", "dcat.jsonld", "ddi.xml"):
+        if not (release / name).exists():
+            continue  # without a CSV file there is none about it
         text = (release / name).read_text().replace(before["sha256"], after["sha256"])
         for spelling in ('"bytes": {},', '"@value": "{}"', '"schema:contentSize": "{}"', '<notes type="bytes">{}<'):
             text = text.replace(spelling.format(before["bytes"]), spelling.format(after["bytes"]))

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from trasgo_lib.plan.words import even_guess, odds_factor
 from trasgo_lib.reporting import wording
 
 if TYPE_CHECKING:
@@ -52,6 +51,9 @@ def amounts(plan: ReleasePlan) -> str:
 
 def strength(plan: ReleasePlan) -> str:
     """What the cap means for one record, in words."""
+    # late, so that what only reads a package does not load the compiler of plans
+    from trasgo_lib.plan.words import even_guess, odds_factor
+
     draws = "" if wording.covers_selection(plan) else " by the random draws"
     return (
         f"All published columns of one privacy unit together: {amounts(plan)}. An attacker's odds on any two records"

@@ -9,9 +9,9 @@ is left out, since a package does not know when it will be published.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import TYPE_CHECKING
 from xml.etree import ElementTree
 
-from trasgo_lib.plan import UnitPlan
 from trasgo_lib.reporting import wording
 from trasgo_lib.reporting.metadata.description import (
     CHANNEL,
@@ -24,6 +24,9 @@ from trasgo_lib.reporting.metadata.description import (
     noise_in_words,
 )
 from trasgo_lib.reporting.metadata.variables import Variable
+
+if TYPE_CHECKING:
+    from trasgo_lib.plan import UnitPlan
 
 DDI = "ddi.xml"
 NAMESPACE = "ddi:codebook:2_5"

@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from trasgo_lib.plan.words import even_guess
 from trasgo_lib.reporting import wording
 from trasgo_lib.reporting.markdown import bullets, cell, section, table
 from trasgo_lib.reporting.metadata import controller
@@ -113,6 +112,9 @@ def _risks(plan: ReleasePlan) -> Iterator[tuple[str, str, str]]:
 
 
 def _levels(plan: ReleasePlan) -> Iterator[tuple[str, str, str, str]]:
+    # late, so that what only reads a package does not load the compiler of plans
+    from trasgo_lib.plan.words import even_guess
+
     for unit in plan.units:
         top = unit.rungs[-1]
         columns = ", ".join(unit.columns)

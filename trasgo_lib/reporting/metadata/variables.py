@@ -10,17 +10,19 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from decimal import Decimal
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import pyarrow as pa
 
 from trasgo_lib.checks import ExpectedColumn, expected_table, grid_of, published_labels
-from trasgo_lib.config import CategoryColumn
 from trasgo_lib.data import BoxDomain, CategoryDomain, CellsDomain, DateDomain, NumberDomain, ProductDomain
 from trasgo_lib.mechanisms import Channel, margin
-from trasgo_lib.plan import UnitPlan
 from trasgo_lib.reporting.facts import ReleaseFacts
 from trasgo_lib.reporting.noise_words import noise_words
+
+if TYPE_CHECKING:
+    from trasgo_lib.config import Column
+    from trasgo_lib.plan import UnitPlan
 
 ValueType = Literal["integer", "number", "text", "date", "boolean"]
 """How values are written in the CSV file; what has no type of its own there counts as text."""
@@ -182,8 +184,8 @@ def _as_float(bound: str) -> str:
     return bound if Decimal(nearest) == Decimal(bound) else nearest
 
 
-def _codes(facts: ReleaseFacts, column: ExpectedColumn, declared: object) -> tuple[Code, ...]:
-    if not isinstance(column.domain, CategoryDomain) or not isinstance(declared, CategoryColumn):
+def _codes(facts: ReleaseFacts, column: ExpectedColumn, declared: Column) -> tuple[Code, ...]:
+    if not isinstance(column.domain, CategoryDomain) or declared.type != "category":
         return ()
     labels = declared.domain.labels
     members = dict(_members(facts, declared.name))

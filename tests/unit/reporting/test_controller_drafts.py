@@ -1,0 +1,52 @@
+"""The drafts for the controller: what the plan knows is stated, all else is named as open, and nothing is concluded."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+import pytest
+
+from trasgo_lib.reporting.metadata import impact_assessment, processing_record
+
+OPEN = "to be filled in by the controller"
+
+
+@pytest.fixture(params=[processing_record, impact_assessment], ids=["record", "assessment"])
+def draft(request: pytest.FixtureRequest, kit: Any) -> str:
+    return request.param(kit.plan).decode()
+
+
+def test_a_draft_leaves_open_what_only_the_controller_knows(draft: str) -> None:
+    assert draft.lower().count(OPEN) >= 6
+    assert "Draft under article 3" in draft
+    assert "anonym" not in draft.lower()
+
+
+def test_a_draft_names_every_column_and_its_fate(draft: str, kit: Any) -> None:
+    for column in kit.plan.columns:
+        assert re.search(rf"^\| {column.name} \|", draft, re.M), column.name
+    assert "| secret |  | read, not published |" in draft
+    assert "| note |  | published as they are |" in draft
+    assert "| person |  | read to count rows of one unit, not published |" in draft
+
+
+def test_a_draft_states_the_cap_of_the_plan(draft: str) -> None:
+    assert "epsilon at most 12, delta at most 0.000001, geo epsilon at most 6.93 per km" in draft
+    assert "demo\\_account" in draft
+    assert "Rows keep the order of the source" in draft
+    assert "Publication needs no approval by a second person" in draft
+
+
+def test_the_record_has_every_point_of_article_30(kit: Any) -> None:
+    text = processing_record(kit.plan).decode()
+    assert all(f"({letter})" in text for letter in "abcdefg")
+
+
+def test_the_assessment_has_every_point_of_article_35(kit: Any) -> None:
+    text = impact_assessment(kit.plan).decode()
+    assert all(f"## ({letter})" in text for letter in "abcd")
+    for risk in ("Singling out", "Linkability", "Inference"):
+        assert f"| {risk}" in text
+    assert "an even guess can become" in text
+    assert "does not say whether the published rows are personal data" in text
