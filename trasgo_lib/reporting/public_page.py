@@ -138,6 +138,8 @@ def _strength(facts: ReleaseFacts) -> Section:
         f" is called {strength(spent)} protection. An even guess becomes at most"
         f" {even_guess(spent)}; these are bounds for the worst pair of records, and most are further from them."
     )
+    if facts.realised.geo.units:
+        lead += " Records whose places differ can be told apart better, with every kilometre between these places."
     if not wording.covers_selection(facts.plan):
         lead += " The bounds are those of the draws; what the choice of levels tells is not in them."
     beliefs = [(percent_text(float(before)), bound_text(belief_after(float(before), spent))) for before in BELIEFS]

@@ -43,7 +43,7 @@ def columns(facts: ReleaseFacts) -> Section:
     )
     body: list[Html] = [
         paragraph(lead),
-        table("use", "What an analyst can expect", head, _use_rows(asked), folded_from=_MANY),
+        table("use-table", "What an analyst can expect", head, _use_rows(asked), folded_from=_MANY),
     ]
     body.append(
         paragraph(

@@ -104,7 +104,7 @@ def _exact(facts: RestrictedFacts) -> Section:
     ]
     head = ("column", "correlation loss, %", "tvd", "js", "kl", "moved, m", "remarks")
     rest = {name: value for name, value in facts.losses.items() if not is_records(value)}
-    body = [table("exact", "Exact losses by column", head, rows)] if rows else []
+    body = [table("exact-table", "Exact losses by column", head, rows)] if rows else []
     return Section("exact", "Exact losses", (*body, table("overall", "Of the table", ("what", "value"), _named(rest))))
 
 

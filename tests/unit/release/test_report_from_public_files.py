@@ -124,7 +124,7 @@ def public(request: pytest.FixtureRequest, kit: Any, tmp_path_factory: pytest.Te
 def test_every_table_has_a_recipe(public: Public) -> None:
     names = {table.get("id") for table in public.page.xpath("//table")}
     assert names <= set(RECIPES)
-    assert {"amounts", "beliefs", "strengths", "budget-table", "losses-table", "use", "central-table"} <= names
+    assert {"amounts", "beliefs", "strengths", "budget-table", "losses-table", "use-table", "central-table"} <= names
 
 
 def _amounts(public: Public) -> None:
@@ -341,7 +341,7 @@ def _spread(column: NoisedColumn, function: np.ndarray) -> tuple[float, float, f
 
 def _use(public: Public) -> None:
     rows = public.manifest["rows"]
-    for row in public.table("use"):
+    for row in public.table("use-table"):
         column = public.columns[row["column"]]
         if row["question"] == "correlation with a column noised alike":
             ranks = column.ranks
@@ -361,7 +361,7 @@ def _use(public: Public) -> None:
         share = 2 * half / possible
         word = "no" if share >= 1 else "roughly" if share > 0.25 else "yes"
         assert row["answered"].startswith(word)
-    assert {row["column"] for row in public.table("use")} == {
+    assert {row["column"] for row in public.table("use-table")} == {
         name for name, column in public.columns.items() if not column.is_place
     }
 
@@ -372,7 +372,7 @@ def _figure(text: str) -> float:
 
 def _central(public: Public) -> None:
     rows, per_unit = public.manifest["rows"], public.statement["privacy_unit"]["max_rows"]
-    use = {(row["column"], row["question"]): row for row in public.table("use")}
+    use = {(row["column"], row["question"]): row for row in public.table("use-table")}
     for row in public.table("central-table"):
         column = public.columns[row["column"]]
         epsilon = public.charged(column.unit) / per_unit
@@ -422,7 +422,7 @@ RECIPES: dict[str, Callable[[Public], None]] = {
     "moves": _moves,
     "budget-table": _budget,
     "losses-table": _losses,
-    "use": _use,
+    "use-table": _use,
     "central-table": _central,
     "checks-table": _checks,
 }
@@ -475,7 +475,7 @@ def test_charts_show_what_the_tables_hold(public: Public) -> None:
 
 def test_a_figure_that_is_off_is_found(public: Public) -> None:
     """Negative control: one digit more in one cell of each table that has figures."""
-    for name in ("amounts", "beliefs", "strengths", "budget-table", "use", "central-table"):
+    for name in ("amounts", "beliefs", "strengths", "budget-table", "use-table", "central-table"):
         cells = public.page.xpath(f"//table[@id='{name}']//td[@class='figure']")
         cell = cells[len(cells) // 2]
         before = cell.text
