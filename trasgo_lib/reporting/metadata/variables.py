@@ -174,8 +174,8 @@ def _values(column: ExpectedColumn) -> dict[str, Any]:
     grid = None if domain is None else grid_of(domain)
     if grid is None:
         return {}
-    lower, upper = grid.bounds(column.axis)
-    return {"unit": "degrees", "lower": repr(lower), "upper": repr(upper)}
+    least, largest = grid.bounds(column.axis)
+    return {"unit": "degrees", "lower": repr(least), "upper": repr(largest)}
 
 
 def _as_float(bound: str) -> str:
@@ -189,9 +189,10 @@ def _codes(facts: ReleaseFacts, column: ExpectedColumn, declared: Column) -> tup
         return ()
     labels = declared.domain.labels
     members = dict(_members(facts, declared.name))
+    values: tuple[str | int, ...] = published_labels(column.domain)
     return tuple(
         Code(value, labels.get(text, ""), position, members.get(text, ()))
-        for position, (value, text) in enumerate(zip(published_labels(column.domain), column.domain.codes, strict=True))
+        for position, (value, text) in enumerate(zip(values, column.domain.codes, strict=True))
     )
 
 
