@@ -113,9 +113,9 @@ def write_tables(log: Path) -> None:
         "Medians, quantiles and everything about bins promise at least 95 %, the others just that.",
         "Where some are withheld the given ones are not a fair sample: there the test is that of all keys no more than",
         "5 % get an interval without the truth. A median of bins is interpolated, so its bias is a part of a bin.",
-        f"{len(given)} cells, each tested at 1e-4 by an exact binomial test; by chance alone one of them would be rejected",
-        f"(bold) with a probability of at most {100 * len(given) * LEVEL:.1f} %. Rejected: {rejected}. Coverage of those",
-        f"{len(exact)} in which all are answered and 95 % is exact: {100 * pooled:.2f} %.",
+        f"{len(given)} cells, each tested at 1e-4 by an exact binomial test; by chance alone one of them would be",
+        f"rejected (bold) with a probability of at most {100 * len(given) * LEVEL:.1f} %. Rejected: {rejected}.",
+        f"Coverage of those {len(exact)} in which all are answered and 95 % is exact: {100 * pooled:.2f} %.",
         "",
     ]
     for rows in sorted({rows for rows, _ in keys}):
