@@ -147,7 +147,7 @@ class Release:
             too_few(self.rows) or too_rare(int(count), self.rows) or SHARE.judge(estimate, what, confidence)
             for estimate, count in zip(raw, held, strict=True)
         ]
-        names = [(mine, other) for mine in ours for other in theirs]
+        names: list[object] = [(mine, other) for mine in ours for other in theirs]
         whole, told = dict(zip(names, raw, strict=True)), dict(zip(names, given, strict=True))
         return EstimateTable.of_whole(what, self.rows, whole, told, confidence)
 
