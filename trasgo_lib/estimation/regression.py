@@ -146,7 +146,8 @@ class _Spread:
         """How many standard errors each direction's decoded square lies above 0: float64[directions]."""
         levels = np.array([float(one @ gram @ one) for one in self.directions])
         errors = np.sqrt(np.maximum(variances, 0.0))
-        return np.divide(levels, errors, out=np.full(len(levels), np.inf), where=errors > 0)
+        standing: Floats = np.divide(levels, errors, out=np.full(len(levels), np.inf), where=errors > 0)
+        return standing
 
 
 def _in_units(products: Products) -> list[Floats]:

@@ -36,6 +36,7 @@ KEYS = [
     "channel.json",
     "statement.json",
     "report.md",
+    "HOWTO_ANALYSE.md",
     "ro-crate-metadata.json",
     "SHA256SUMS",
     "manifest.json",
