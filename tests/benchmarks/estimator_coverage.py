@@ -82,13 +82,12 @@ def is_rejected(name: str, covered: float, given: float, keys: int) -> bool:
 
 
 def cell(name: str, sums: np.ndarray, keys: int) -> str:
-    """Coverage, bias in standard deviations of an estimate, and share withheld."""
-    given, covered, errors, squares, _ = sums
+    """Coverage, bias in stated standard errors, and share withheld."""
+    given, covered, errors, _, stated = sums
     if given < FEWEST:
         return "withheld" + (f" (but for {given:.0f})" if given else "")
-    bias = errors / given
-    deviation = np.sqrt(max(squares / given - bias**2, 1e-30))
-    text = f"{covered / given:.1%}; {bias / deviation:+.2f}"
+    bias = errors / np.sqrt(max(given * stated, 1e-30))
+    text = f"{covered / given:.1%}; {bias:+.2f}"
     text = text.replace("%", " %") + ("" if given == keys else f"; {1 - given / keys:.0%} withheld".replace("%", " %"))
     return f"**{text}**" if is_rejected(name, covered, given, keys) else text
 
@@ -109,13 +108,13 @@ def write_tables(log: Path) -> None:
     lines = [
         machine("scipy"),
         "Rows and noise drawn anew for every key, from a population whose figures are known exactly. A cell: coverage",
-        "of 95 % intervals; mean error in standard deviations of one estimate; share of keys with the answer withheld.",
+        "of 95 % intervals; mean error in stated standard errors; share of keys with the answer withheld.",
         "Medians, quantiles and everything about bins promise at least 95 %, the others just that.",
         "Where some are withheld the given ones are not a fair sample: there the test is that of all keys no more than",
-        "5 % get an interval without the truth. A median of bins is interpolated, so its bias is a part of a bin.",
-        f"{len(given)} cells, each tested at 1e-4 by an exact binomial test; by chance alone one of them would be rejected",
-        f"(bold) with a probability of at most {100 * len(given) * LEVEL:.1f} %. Rejected: {rejected}. Coverage of those",
-        f"{len(exact)} in which all are answered and 95 % is exact: {100 * pooled:.2f} %.",
+        "5 % get an interval without the truth. Quantiles state a quarter of their interval, about, as standard error.",
+        f"{len(given)} cells, each tested at 1e-4 by an exact binomial test; by chance alone one of them would be",
+        f"rejected (bold) with a probability of at most {100 * len(given) * LEVEL:.1f} %. Rejected: {rejected}.",
+        f"Coverage of those {len(exact)} in which all are answered and 95 % is exact: {100 * pooled:.2f} %.",
         "",
     ]
     for rows in sorted({rows for rows, _ in keys}):

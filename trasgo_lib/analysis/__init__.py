@@ -1,4 +1,4 @@
-"""Analysis of a published release: shares, means, variances and correlations of the private values, with intervals."""
+"""Analysis of a published release: shares, moments, quantiles and regressions of the private values, with intervals."""
 
 from trasgo_lib.analysis.columns import MISSING, NoisedColumn
 from trasgo_lib.analysis.opening import open_release

@@ -209,5 +209,5 @@ def coefficients(products: Products, terms: Sequence[str], what: str, confidence
     if found.condition is not None and found.condition > LARGE_CONDITION:
         warn(f"{what}: the covariates are hardly told apart, condition number {found.condition:.0f}")
     elif found.score is not None and found.score < LEAST_CERTAIN_SCORE:
-        warn(f"{what}: how far the covariates spread is known to {1 / found.score:.0%} only, the rest is noise")
+        warn(f"{what}: the noise leaves a standard error of {1 / found.score:.0%} on how far the covariates spread")
     return dict(zip((INTERCEPT, *terms), found.coefficients, strict=True))

@@ -147,7 +147,7 @@ class Release:
             too_few(self.rows) or too_rare(int(count), self.rows) or SHARE.judge(estimate, what, confidence)
             for estimate, count in zip(raw, held, strict=True)
         ]
-        names = [(mine, other) for mine in ours for other in theirs]
+        names: list[object] = [(mine, other) for mine in ours for other in theirs]
         whole, told = dict(zip(names, raw, strict=True)), dict(zip(names, given, strict=True))
         return EstimateTable.of_whole(what, self.rows, whole, told, confidence)
 
@@ -284,10 +284,11 @@ class Release:
             found = moments_by(self.data, pairs, other, correlation_within, confidence)
             table = {group: _CORRELATION.judge(estimate, what, confidence) for group, estimate in found.items()}
             return EstimateTable(f"{what} by {by}", self.rows, table, confidence=confidence)
+        counts = self.data.count_pairs(left, right)
         estimate = too_few(self.rows) or correlation(
             left.channel,
             right.channel,
-            self.data.count_pairs(left, right),
+            counts,
             left_values=scales[a],
             right_values=scales[b],
             together=left.noise_with(right),

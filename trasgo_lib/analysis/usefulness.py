@@ -8,6 +8,7 @@ from __future__ import annotations
 import sys
 import warnings
 from dataclasses import dataclass, replace
+from types import FrameType
 
 from trasgo_lib.errors import InputContractError, Reason
 from trasgo_lib.estimation import CONFIDENCE, Estimate, normal_point
@@ -79,7 +80,8 @@ def warn(message: str) -> None:
 
 def _lines_up() -> int:
     """How far above ``warn`` the first line outside this library stands."""
-    frame, lines = sys._getframe(1), 1
+    frame: FrameType | None = sys._getframe(1)
+    lines = 1
     while frame is not None and frame.f_globals.get("__name__", "").startswith(_LIBRARY):
         frame, lines = frame.f_back, lines + 1
     return lines

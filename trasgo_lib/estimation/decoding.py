@@ -88,12 +88,19 @@ def _decode_kept(channel: Hashable, functions: bytes, width: int) -> Decoded | N
 def _decode(channel: Channel, functions: NDArray[np.float64]) -> Decoded | None:
     if channel.inputs == channel.outputs:
         for attempt in (_symmetric, _tridiagonal):
+            first = functions[:, :1]
+            if not _is_exact(first, _checked(channel, first, attempt(channel, first))):
+                continue  # a form that does not fit is known by one function
             found = _checked(channel, functions, attempt(channel, functions))
-            if bool((found.bias <= _EXACT * np.maximum(1.0, np.abs(functions).max(axis=0))).all()):
+            if _is_exact(functions, found):
                 return found
     if channel.outputs > MOST_CODES:
         return None
     return _checked(channel, functions, _whole(channel, functions))
+
+
+def _is_exact(functions: NDArray[np.float64], found: Decoded) -> bool:
+    return bool((found.bias <= _EXACT * np.maximum(1.0, np.abs(functions).max(axis=0))).all())
 
 
 def _checked(channel: Channel, functions: NDArray[np.float64], values: NDArray[np.float64]) -> Decoded:

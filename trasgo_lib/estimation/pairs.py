@@ -224,7 +224,8 @@ def correlation(
         return Estimate.none(CONSTANT)
     below = float(np.sqrt(found.squares[0] * found.squares[1]))
     score = below * found.correlation_weights
-    slope = below / 2 * sum(found.spread_weights(side) / found.squares[side] for side in (0, 1))
+    ours_alone, theirs_alone = (found.spread_weights(side) / found.squares[side] for side in (0, 1))
+    slope = below / 2 * (ours_alone + theirs_alone)
     estimate = fieller(
         value,
         below,

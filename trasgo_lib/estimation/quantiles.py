@@ -27,8 +27,11 @@ from trasgo_lib.mechanisms import Channel
 MOST_CUTS = 256
 """Cuts at which the distribution function is looked at; between them intervals go out to the next one."""
 
-_MOST_DECODED = 2**23
-"""Entries of all decoders of one quantile: 64 MB."""
+_CUTS_A_RAMP = 8
+"""Cuts closer than this part of a ramp narrow an interval by less than a tenth."""
+
+_MOST_DECODED = 2**21
+"""Entries of all decoders of one quantile: 16 MB, and a second for their check."""
 
 Floats = NDArray[np.float64]
 
@@ -159,7 +162,7 @@ def _cuts(
     if width is None:
         return None
     most = max(16, min(MOST_CUTS, _MOST_DECODED // len(places)))
-    stride = -(-(count + width) // most)
+    stride = max(-(-(count + width) // most), width // _CUTS_A_RAMP)
     starts = np.arange(1 - width, count - 1 + stride, stride, dtype=np.int64)
     return Cuts(starts, width, count, _ramps(places, starts, width, q))
 

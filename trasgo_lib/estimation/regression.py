@@ -69,37 +69,43 @@ def least_squares(products: Products, terms: Sequence[str], confidence: float = 
     """
     moments, width = products.moments(), products.size - 1
     gram, scores = moments[:width, :width], moments[:width, width]
-    faults = _Spread.of(gram)
-    if isinstance(faults, int):
-        return _refused(width, _hidden(terms, faults))
+    spread = _Spread.of(gram)
+    if isinstance(spread, int):
+        return _refused(width, _hidden(terms, spread))
     try:
         inverse = np.linalg.inv(gram)
     except np.linalg.LinAlgError:
         return _refused(width, _alike(terms))
     beta = inverse @ scores
-    units = _in_units(products)
-    directions = [_Direction(float(unit @ beta), inverse @ unit / float(unit @ inverse @ unit)) for unit in units]
+    directions = [
+        _Direction(float(unit @ beta), inverse @ unit / float(unit @ inverse @ unit)) for unit in _in_units(products)
+    ]
     residual = np.append(-beta, 1.0)
-    covariance = products.covariance(_weights(faults.directions, directions, residual))
-    checks = len(faults.directions)
-    scale = np.sqrt(np.maximum(np.diag(covariance), 0.0))
-    levels = np.array([float(one @ gram @ one) for one in faults.directions])
-    standing = np.divide(levels, scale[:checks], out=np.full(checks, np.inf), where=scale[:checks] > 0)
-    if standing[0] < LEAST_SCORE:
-        return _refused(width, HIDDEN_ROWS)
-    for place in range(1, width):
-        if standing[place] < LEAST_SCORE:
-            return _refused(width, _hidden(terms, place - 1))
-    if faults.least <= 0 or (width > 1 and standing[-1] < LEAST_SCORE):
-        return _refused(width, _alike(terms))
-    point = normal_point(confidence)
+    covariance = products.covariance(_weights(spread.directions, directions, residual))
+    checks = len(spread.directions)
+    standing = spread.standing(gram, np.diag(covariance)[:checks])
+    fault = _fault(standing, spread.least, terms)
+    if fault is not None:
+        return _refused(width, fault)
     found = []
     for place, direction in enumerate(directions):
-        of_both = covariance[_pair(checks + 2 * place)]
-        slope, biases = float(direction.along @ gram @ direction.along), _biases(products, direction, residual)
+        of_both, biases = covariance[_pair(checks + 2 * place)], _biases(products, direction, residual)
+        slope, point = float(direction.along @ gram @ direction.along), normal_point(confidence)
         found.append(fieller(direction.value, slope, of_both, point=point, hidden=_alike(terms), biases=biases))
     first = _moved(found[0], float(products.factors[-1].centre[0]))
-    return LinearModel((first, *found[1:]), faults.condition, float(standing[-1]))
+    return LinearModel((first, *found[1:]), spread.condition, float(standing[-1]))
+
+
+def _fault(standing: Floats, least: float, terms: Sequence[str]) -> str | None:
+    """Why a model is not given: rows, a covariate or their least eigenvalue does not stand clearly above 0."""
+    low = np.flatnonzero(~(standing >= LEAST_SCORE))
+    if least > 0 and len(low) == 0:
+        return None
+    if len(low) and low[0] == 0:
+        return HIDDEN_ROWS
+    if len(low) and low[0] <= len(terms):
+        return _hidden(terms, int(low[0]) - 1)
+    return _alike(terms)
 
 
 @dataclass(frozen=True, slots=True)
@@ -135,6 +141,13 @@ class _Spread:
         least = float(values[0])
         condition = float(values[-1] / least) if least > 0 else np.inf
         return cls((constant, *each, weakest), least, condition)
+
+    def standing(self, gram: Floats, variances: Floats) -> Floats:
+        """How many standard errors each direction's decoded square lies above 0: float64[directions]."""
+        levels = np.array([float(one @ gram @ one) for one in self.directions])
+        errors = np.sqrt(np.maximum(variances, 0.0))
+        standing: Floats = np.divide(levels, errors, out=np.full(len(levels), np.inf), where=errors > 0)
+        return standing
 
 
 def _in_units(products: Products) -> list[Floats]:

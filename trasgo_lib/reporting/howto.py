@@ -141,11 +141,11 @@ def _closed_forms(columns: Sequence[HowtoColumn]) -> list[str]:
             "Only the two end values count as something else; then a plain mean is unbiased, and its standard error is"
             " the usual one.",
         )
-        rows = (
+        moved = (
             (column.name, f"{column.values[0]} as {figure(low)}", f"{column.values[1]} as {figure(high)}")
             for column in ends
             if column.ends is not None
             for low, high in (column.ends,)
         )
-        lines += table(("column", "least value", "largest value"), rows)
+        lines += table(("column", "least value", "largest value"), moved)
     return lines

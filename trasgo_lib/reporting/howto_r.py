@@ -11,6 +11,8 @@ from trasgo_lib.reporting.howto_columns import HowtoColumn
 _MOST_LABELS = 12
 """Longer code lists are not written out in an example."""
 
+_MISSING = "(missing)"
+
 _UNDO = """
 # randomised response keeps a share `kept` of the rows; the others draw one of the k values evenly
 undo <- function(f, kept) (f - (1 - kept) * sum(f) / length(f)) / kept"""
@@ -68,9 +70,11 @@ def _reading(dataset: str, *, has_csv: bool) -> str:
 
 def _factor(column: HowtoColumn) -> str:
     """A column of labels, a missing value as one more where it is one."""
-    labels = ", ".join(map(text, column.values))
-    missing = (", NA", ", exclude = NULL") if column.has_missing else ("", "")
-    return f"factor(d[[{text(column.name)}]], c({labels}{missing[0]}){missing[1]})"
+    values = f"d[[{text(column.name)}]]"
+    if not column.has_missing:
+        return f"factor({values}, c({', '.join(map(text, column.values))}))"
+    labels = ", ".join(map(text, (*column.values, _MISSING)))
+    return f"factor(ifelse(is.na({values}), {text(_MISSING)}, {values}), c({labels}))"
 
 
 def _kept(column: HowtoColumn) -> str:

@@ -1,9 +1,11 @@
-"""The worked example of the README, run on the demonstration release, and the closed forms that it gives for R."""
+"""The worked examples of README and how-to, run on the demonstration release; those in R where Rscript is installed."""
 
 from __future__ import annotations
 
+import contextlib
 import re
 import shutil
+import subprocess
 import warnings
 from dataclasses import replace
 from functools import partial
@@ -11,14 +13,18 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
+import pyarrow.csv as pacsv
 import pytest
+from published_people import published, release_of
 
-from trasgo_lib.analysis import Estimate, NoiseWarning, Release, open_release
+from trasgo_lib.analysis import Estimate, NoisedColumn, NoiseWarning, Release, open_release
 from trasgo_lib.budget import Cost
 from trasgo_lib.checks import check_batches, expected_table
 from trasgo_lib.config import load_config
 from trasgo_lib.data import CategoryDomain, NumberDomain, PrivateCodes, ReleasedTable, read_source
-from trasgo_lib.mechanisms import build_chain, build_channel, draw_codes, reveal_codes
+from trasgo_lib.estimation import joint_subset_shares, mean, subset_shares
+from trasgo_lib.mechanisms import build_channel, draw_codes, reveal_codes
 from trasgo_lib.noise import Keystream
 from trasgo_lib.plan import ReleasePlan, UnitPlan, compile_plan
 from trasgo_lib.plan.reading import source_reading
@@ -30,7 +36,10 @@ from trasgo_lib.release import (
     stage_data,
     stage_package,
 )
+from trasgo_lib.release.channel_file import decoder
 from trasgo_lib.reporting import ReleaseFacts, UnitOutcome
+from trasgo_lib.reporting.howto_columns import howto_columns
+from trasgo_lib.reporting.howto_r import r_example
 from trasgo_lib.storage import open_store
 
 ROOT = Path(__file__).resolve().parents[3]
@@ -137,24 +146,108 @@ def test_answers_about_the_demonstration_are_near_its_rows(releases: Path) -> No
         assert abs(estimate.value - truth) < 4 * estimate.standard_error
 
 
-def test_the_r_snippet_is_short_and_its_closed_forms_are_the_channels() -> None:
-    (snippet,) = blocks("r")
-    assert sum(not line.startswith("#") for line in snippet.strip().splitlines()) <= 12
-    regions = CategoryDomain(["a", "b", "c", "d"])
-    chain = build_chain("kary_randomized_response", regions, ["0.5", "1", "2"])
-    counts = np.array([400.0, 300.0, 200.0, 100.0])
-    for channel in (*map(chain.channel, chain.levels), build_channel("kary_randomized_response", regions, "1")):
-        parameters: Any = channel.parameters
-        others = parameters.get("others") or [parameters["other"]]
-        ran = (
-            others[: len(others) - parameters["levels"].index(parameters["revealed"])]
-            if "levels" in parameters
-            else others
-        )
-        kept = float(np.prod([1 - 4 * float(other) / 2**64 for other in ran]))
-        assert (counts / 1000 - (1 - kept) / 4) / kept == pytest.approx(channel.invert(counts / 1000))
-    years = NumberDomain("0", "60", "1")
-    ladder = build_chain("laplace", years, ["0.5", "1", "2"])
-    for channel in (*map(ladder.channel, ladder.levels), build_channel("laplace", years, "1")):
-        scores = channel.scores
-        assert scores is not None and scores[1:-1] == pytest.approx(np.arange(1, 60), abs=1e-6)
+def test_the_how_to_of_the_demonstration_runs_in_its_folder(
+    releases: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    place = releases / "releases" / "public" / "cps1988" / "1"
+    monkeypatch.chdir(place)
+    (example,) = re.findall(r"```python\n(.*?)```", (place / "HOWTO_ANALYSE.md").read_text(encoding="utf-8"), re.S)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", NoiseWarning)
+        exec(compile(example, "HOWTO_ANALYSE.md", "exec"), {})  # noqa: S102
+    printed = capsys.readouterr().out
+    for words in ("share of ethnicity", "share of ethnicity and smsa", "mean of wage by ethnicity", "interpolated"):
+        assert words in printed
+
+
+@pytest.mark.skipif(shutil.which("Rscript") is None, reason="Rscript is not installed")
+@pytest.mark.parametrize("which", ["demonstration", "golden"])
+def test_the_how_to_in_r_prints_what_python_answers(which: str, releases: Path, golden: Path) -> None:
+    place = golden if which == "golden" else releases / "releases" / "public" / "cps1988" / "1"
+    (script,) = re.findall(r"```r\n(.*?)```", (place / "HOWTO_ANALYSE.md").read_text(encoding="utf-8"), re.S)
+    printed = run_r(script, place)
+    release = open_release(place, verify=False)
+    one, two = ("region", "smsa") if which == "golden" else ("ethnicity", "smsa")
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", NoiseWarning)
+        shares, joint = raw_shares(release, one), raw_crosstab(release, one, two)
+    assert printed[: 2 * len(shares)] == pytest.approx([figure for pair in shares for figure in pair], rel=1e-6)
+    assert printed[2 * len(shares) : 2 * len(shares) + len(joint)] == pytest.approx(joint, rel=1e-6)
+    if which == "golden":
+        wage = release.noised["wage"]
+        found = mean(wage.channel, release.data.count(wage), values=wage.numbers)
+        after = printed[2 * len(shares) + len(joint) :]
+        assert after[:2] == pytest.approx([found.value, found.standard_error], rel=1e-6)
+        assert len(after) == 2 + len(shares)
+
+
+def test_r_undoes_missing_codes_and_takes_the_noise_out_of_a_slope(tmp_path: Path) -> None:
+    """Base R on a release of two numbers under Laplace noise and labels with a missing code."""
+    if shutil.which("Rscript") is None:
+        pytest.skip("Rscript is not installed")
+    rows, regions = np.arange(40_000), CategoryDomain(["north", 'so,"uth', "west"])
+    pay, age = NumberDomain("0", "100", "5"), NumberDomain("10", "46", "2")
+    private = {"pay": rows % 19 // 2 + rows // 19 % 5, "age": rows % 19, "region": rows % 7 % 4}
+    made = {
+        "pay": NoisedColumn("pay", "pay", pay, build_channel("laplace", pay, "6")),
+        "age": NoisedColumn("age", "age", age, build_channel("laplace", age, "6")),
+        "region": NoisedColumn(
+            "region", "region", regions, build_channel("kary_randomized_response", regions, "2", missing=True)
+        ),
+    }
+    drawn = {
+        name: published(column, column.channel.sample(private[name].astype(np.int32), Keystream(KEY, "r", name)))
+        for name, column in made.items()
+    }
+    release = release_of(pa.table(drawn), made)
+    (tmp_path / "data").mkdir()
+    pacsv.write_csv(pa.table(drawn), tmp_path / "data" / "people.csv")
+    units = [
+        {
+            "name": name,
+            "columns": [{"name": name}],
+            "mechanism": column.channel.name,
+            "domain": column.domain.describe(),
+            "missing": {"policy": "code" if name == "region" else "error"},
+            "parameters": dict(column.channel.parameters),
+            "inputs": column.channel.inputs,
+            "decoder": decoder(column.channel),
+        }
+        for name, column in made.items()
+    ]
+    printed = run_r(r_example(howto_columns({"units": units}), "people", has_csv=True), tmp_path)
+    shares = raw_shares(release, "region")
+    assert printed[:8] == pytest.approx([figure for pair in shares for figure in pair], rel=1e-6)
+    found = release.mean("pay")
+    assert printed[8:10] == pytest.approx([found.value, found.standard_error], rel=1e-6)
+    means = [one.value for one in release.mean("pay", by="region").values()]
+    assert printed[10:14] == pytest.approx(means, rel=1e-6)
+    assert printed[14:] == pytest.approx([release.regression("pay", "age")["age"].value], rel=1e-6)
+
+
+def run_r(script: str, folder: Path) -> list[float]:
+    """Numbers that a script prints, in order, headers and labels left out."""
+    wide = "options(digits = 15, width = 250, scipen = 50)\n" + script
+    command = ["Rscript", "--vanilla", "-e", wide]
+    done = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False, timeout=120)
+    assert done.returncode == 0, done.stderr
+    found = []
+    for word in done.stdout.split():
+        with contextlib.suppress(ValueError):
+            found.append(float(word))
+    return found
+
+
+def raw_shares(release: Release, name: str) -> list[tuple[float, float]]:
+    """Shares and standard errors before any of them is withheld."""
+    column = release.noised[name]
+    found = subset_shares(column.channel, release.data.count(column), column.cells()[1])
+    return [(float(one.value or 0), float(one.standard_error or 0)) for one in found]
+
+
+def raw_crosstab(release: Release, a: str, b: str) -> list[float]:
+    """Joint shares before any of them is withheld."""
+    left, right = release.noised[a], release.noised[b]
+    table = release.data.count_pairs(left, right)
+    found = joint_subset_shares(left.channel, right.channel, table, left.cells()[1], right.cells()[1])
+    return [float(one.value or 0) for one in found]

@@ -36,6 +36,7 @@ KEYS = [
     "channel.json",
     "statement.json",
     "report.md",
+    "report.html",
     "codelists/region.csv",
     "codelists/size.csv",
     "codebook.md",
@@ -45,6 +46,7 @@ KEYS = [
     "dcat.jsonld",
     "dp_statement.json",
     "dp_statement.md",
+    "HOWTO_ANALYSE.md",
     "ro-crate-metadata.json",
     "SHA256SUMS",
     "manifest.json",
@@ -212,6 +214,7 @@ def test_restricted_files_are_private_and_valid(made: Any, tmp_path: Path) -> No
     names = ["input_report", "losses", "checks", "provenance", "ledger"]
     assert [file.key for file in package.files] == [f"{name}.json" for name in names] + [
         "report.md",
+        "report.html",
         "processing_record.md",
         "impact_assessment.md",
     ]

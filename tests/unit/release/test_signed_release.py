@@ -299,7 +299,7 @@ def test_signed_claims_that_differ_from_the_files_are_named(release: Path) -> No
         (lambda body: body["predicate"].update(supersedes="0"), ("signed supersedes", ENVELOPE)),
         (lambda body: body["predicate"].update(created="2027-01-01T00:00:00Z"), ("signed created", ENVELOPE)),
         (lambda body: body["predicate"].update(key_id="0" * 64), ("signed key", ENVELOPE)),
-        (lambda body: body["subject"].pop(0), ("signed file", "SHA256SUMS")),
+        (lambda body: body["subject"].pop(0), ("signed file", statement["subject"][0]["name"])),
         (lambda body: body["subject"].append({"name": "x", "digest": {"sha256": "0" * 64}}), ("signed file", "x")),
         (lambda body: body["subject"].append(body["subject"][0]), ("signed in order", ENVELOPE)),
     ):
