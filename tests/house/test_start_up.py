@@ -21,8 +21,8 @@ HEAVY = {
 """Packages that cost a tenth of a second or more, or that a command without points, flows or a ledger does not need."""
 
 MOST_MODULES = {"--help": 420, "init": 470, "plan": 780, "verify": 830}
-"""As of this writing 350, 390, 670 and 710 with the standard library; on a core that is free about 0.1 s for help, 0.3 and
-0.35 s for plan and verify."""
+"""As of this writing 350, 390, 670 and 710 with the standard library; on a free core about 0.1 s for help, 0.3 for plan
+and 0.35 for verify."""
 
 _LOADED = """
 import json, sys

@@ -140,11 +140,12 @@ def test_a_row_of_text_never_passes_for_names(tmp_path: Path) -> None:
     assert [column.name for column in read_form(path, header=True).columns] == ["Anna Muster", "north"]
 
 
-def test_a_value_that_comes_again_is_no_name(tmp_path: Path) -> None:
+def test_what_comes_again_or_stands_for_nothing_or_is_long_is_no_name(tmp_path: Path) -> None:
     path = tmp_path / "a.csv"
-    path.write_text("NA,north\n5,south\n7,north\n8,south\n", encoding="utf-8")
-    with pytest.raises(InputContractError):
-        read_form(path)
+    for first in ("refused,north", "NA,east", f"age,{'x' * 65}"):
+        path.write_text(f"{first}\n5,south\n7,north\n8,south\n", encoding="utf-8")
+        with pytest.raises(InputContractError):
+            read_form(path)
 
 
 def test_a_file_without_header_is_numbered(tmp_path: Path) -> None:
