@@ -60,7 +60,8 @@ def _print(found: Rehearsed, plan: ReleasePlan, config: Path) -> None:
     out.print(f"  rows      {_whence(found)}")
     for note in rows.notes:
         out.print(f"            {note}")
-    out.print(f"  would spend {cost_words(outcome.spent)} of {cost_words(allowed)}, rounds: {outcome.rounds}")
+    likely = f"{cost_words(outcome.spent)} of {cost_words(allowed)}, rounds: {outcome.rounds}"
+    out.print(f"  spent     nothing; a run that goes like this one spends {likely}")
     out.print(f"  package   {folder}/package, as it would be public; trasgo verify calls it a rehearsal")
     out.print(f"  evidence  {folder}/evidence, as it would stay restricted\n")
     out.print(loss_table(found.session, outcome))

@@ -122,7 +122,7 @@ def test_encodings_are_named(tmp_path: Path, content: bytes, encoding: str) -> N
 
 def test_thousands_marks_and_quotes_are_seen(tmp_path: Path) -> None:
     path = tmp_path / "a.csv"
-    path.write_text('name\tpay\n"a\tb"\t1.234,50\nc\t12,00\n', encoding="utf-8")
+    path.write_text('name\tpay\n"a\tb"\t1.234,50\nc\t"12,00"\n', encoding="utf-8")
     form = read_form(path)
     assert form.dialect is not None
     assert (form.dialect.delimiter, form.dialect.decimal, form.dialect.thousands) == ("\t", ",", ".")
