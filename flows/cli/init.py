@@ -21,8 +21,8 @@ def init(file: Path = _FILE, dataset: str | None = _DATASET, header: bool | None
     with guarded():
         from trasgo_lib.drafting import dataset_name, draft_text, read_form
 
-        name = dataset_name(dataset, file)
-        draft = draft_text(read_form(_named(file), header=header), name)
+        form = read_form(_named(file), header=header)
+        draft = draft_text(form, dataset_name(dataset, file))
         sys.stdout.write(draft)
         sys.stdout.flush()
         if sys.stdout.isatty():

@@ -21,15 +21,15 @@ def run_rehearsal(config: Path, rows: int | None, as_json: bool, quiet: bool) ->
         ConfigError: the release file is wrong or not decided yet, or the number of rows is none.
     """
     from flows.environment import prepare_prefect
-    from trasgo_lib.plan import read_plan
-
-    prepare_prefect(home())
-    home().mkdir(parents=True, exist_ok=True)  # a rehearsal may come before `key init`, which makes it
-    from flows.rehearsal import rehearse
     from tasks.places import require_release
+    from trasgo_lib.plan import read_plan
 
     loaded, plan = read_plan(config)
     require_release(plan)
+    prepare_prefect(home())
+    home().mkdir(parents=True, exist_ok=True)  # a rehearsal may come before `key init`, which makes it
+    from flows.rehearsal import rehearse
+
     found = rehearse(loaded, plan, rows, actor(), progress(quiet or as_json))
     if as_json:
         say_json(_document(found))
@@ -60,7 +60,8 @@ def _print(found: Rehearsed, plan: ReleasePlan, config: Path) -> None:
     out.print(f"  rows      {_whence(found)}")
     for note in rows.notes:
         out.print(f"            {note}")
-    out.print(f"  would spend {cost_words(outcome.spent)} of {cost_words(allowed)}, rounds: {outcome.rounds}")
+    likely = f"{cost_words(outcome.spent)} of {cost_words(allowed)}, rounds: {outcome.rounds}"
+    out.print(f"  spent     nothing; a run that goes like this one spends {likely}")
     out.print(f"  package   {folder}/package, as it would be public; trasgo verify calls it a rehearsal")
     out.print(f"  evidence  {folder}/evidence, as it would stay restricted\n")
     out.print(loss_table(found.session, outcome))

@@ -34,6 +34,9 @@ _DATE = re.compile(
 )
 _NEARLY_ALL = 0.9
 
+PLACEHOLDERS = frozenset({"?", "na", "n/a", "nan", "null", "none", ".", "-"})
+"""Neither values nor names; which of them mean missing is for the questionnaire to say."""
+
 Header = Literal["names", "rows", "unclear"]
 """What the first record holds."""
 
@@ -171,7 +174,7 @@ def _header(records: Sequence[tuple[str, ...]], dialect: CsvDialect) -> Header:
     first, rest = records[0], records[1:]
     if any(dialect.is_number(cell) or is_date(cell) for cell in first):
         return "rows" if _alike(first, rest, dialect) else "unclear"
-    if any(len(cell) > _LONGEST_NAME for cell in first):
+    if any(len(cell) > _LONGEST_NAME or cell.lower() in PLACEHOLDERS for cell in first):
         return "unclear"
     columns = [[row[place] for row in rest if place < len(row) and row[place]] for place in range(len(first))]
     if any(name and name in cells for name, cells in zip(first, columns)):

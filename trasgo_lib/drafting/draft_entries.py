@@ -47,7 +47,7 @@ _DROPPED: Mapping[Kind, str] = {
     "other": "No type that a release can hold: dropped.",
 }
 
-_POINT = (
+_POINT: tuple[str, tuple[str, ...]] = (
     "Seem a latitude and its longitude. Box: the area's official boundary. Projection: the national mapping agency.",
     (
         "domain: {box: undecided, crs: undecided, step_m: undecided}",

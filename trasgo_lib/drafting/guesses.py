@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from trasgo_lib.drafting.dialect import CsvDialect, is_date
+from trasgo_lib.drafting.dialect import PLACEHOLDERS, CsvDialect, is_date
 
 Kind = Literal["number", "category", "date", "identifier", "words", "empty", "other"]
 """``words`` is free text, ``empty`` a column without values at the start, ``other`` what no type can hold."""
@@ -20,9 +20,6 @@ _ROWS_PER_CODE = 10
 _ENOUGH_ROWS = 30
 _LONG_TEXT = 60
 _WORDS_APART = 5
-
-_PLACEHOLDERS = frozenset({"?", "na", "n/a", "nan", "null", "none", ".", "-"})
-"""Not values; which of them mean missing is for the questionnaire to say."""
 
 _IDENTIFYING = re.compile(
     r"(^|[_\W])(id|hid|pid|hhid|uuid|guid|key|ssn|nin|iban|e?mail|phone|address|street|surname|passport)$"
@@ -58,7 +55,7 @@ def guess_kind(name: str, cells: Sequence[str], dialect: CsvDialect) -> Kind:
         cells: its first cells that are not empty; private.
         dialect: how the file is written.
     """
-    values = [cell for cell in cells if cell.lower() not in _PLACEHOLDERS]
+    values = [cell for cell in cells if cell.lower() not in PLACEHOLDERS]
     if not values:
         return "empty"
     few = len(values) * (1 - _NEARLY_ALL)

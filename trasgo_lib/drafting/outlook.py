@@ -5,6 +5,7 @@ from __future__ import annotations
 from trasgo_lib.amounts import Epsilon
 from trasgo_lib.config import LoadedConfig
 from trasgo_lib.drafting.findings import Finding, Weight
+from trasgo_lib.errors import ConfigError
 from trasgo_lib.loop import cost_of
 from trasgo_lib.loop.forecast import Forecast, Questions, forecast
 from trasgo_lib.plan import ReleasePlan
@@ -24,7 +25,13 @@ def examine_targets(loaded: LoadedConfig, plan: ReleasePlan) -> list[Finding]:
         return []
     mark = loaded.document.mark(("privacy", "epsilon_total"))
     rows = min(plan.prior.rows, _MOST_ROWS)
-    found = forecast(loaded, plan, Questions(rows=rows, epsilons=(), row_counts=(), keys=1))
+    try:
+        found = forecast(loaded, plan, Questions(rows=rows, epsilons=(), row_counts=(), keys=1))
+    except ConfigError as error:
+        fault = error.faults[0]
+        return [
+            Finding(Weight.LOOK, f"targets cannot be foreseen: required {fault.required}; came {fault.came}", fault.fix)
+        ]
     weight = Weight.FIX if plan.on_unmet == "hold" else Weight.LOOK
     findings = [
         Finding(

@@ -171,6 +171,10 @@ def test_targets_are_rehearsed_where_a_prior_allows_it(tmp_path: Path) -> None:
         path.write_text(json.dumps(document), encoding="utf-8")
         return examine_targets(*read_plan(path))
 
+    known, document["prior"]["columns"] = document["prior"]["columns"], []
+    (unknown,) = told("0.1", "16")
+    assert unknown.weight is Weight.LOOK and "cannot be foreseen" in unknown.words
+    document["prior"]["columns"] = known
     (fine,) = told("0.1", "16")
     assert fine.weight is Weight.FINE and "expected to cost 4.610351 of 16, by the prior" in fine.words
     (short,) = told("0.05", "4.5")
