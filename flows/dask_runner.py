@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import logging
 import os
+import tempfile
 from collections.abc import Callable, Iterable, Iterator, Mapping, Set
 from contextlib import contextmanager
 from pathlib import Path
@@ -129,18 +130,19 @@ def local_workers(count: int | None, folder: Path) -> Iterator[tuple[DaskRunner,
 
     Args:
         count: how many processes; one a core when None.
-        folder: where Dask keeps locks; private. Nothing is spilled: between tasks travel references.
+        folder: the state folder, in which Dask keeps locks meanwhile. Nothing is spilled: references travel.
 
     Returns:
         The runner, and how many tasks it works on at a time.
     """
+    _quiet()
     private_folder(folder)
-    logging.getLogger("distributed").setLevel(logging.CRITICAL)
     workers = count or os.cpu_count() or 1
     # whoever can speak to a scheduler can have its workers run anything, and loopback is open to all users
     security = Security.temporary()
     with (
         dask.config.set(_QUIET),
+        tempfile.TemporaryDirectory(prefix="dask-", dir=folder, ignore_cleanup_errors=True) as scratch,
         LocalCluster(
             n_workers=workers,
             threads_per_worker=1,
@@ -150,7 +152,7 @@ def local_workers(count: int | None, folder: Path) -> Iterator[tuple[DaskRunner,
             dashboard_address=None,
             scheduler_kwargs={"dashboard_address": "127.0.0.1:0"},
             memory_limit=0,
-            local_directory=str(folder),
+            local_directory=scratch,
             silence_logs=logging.CRITICAL,
         ) as cluster,
     ):
@@ -165,6 +167,7 @@ def workers_of(address: DaskAddress) -> Iterator[tuple[DaskRunner, int]]:
         StoreError: it cannot be reached, or has no worker.
         ConflictError: a worker has another version of this library, or none.
     """
+    _quiet()
     security, kind, found = Security(), None, {}
     try:
         with Client(str(address), security=security, timeout=_CONNECT_SECONDS, set_as_default=False) as client:
@@ -191,6 +194,11 @@ def workers_of(address: DaskAddress) -> Iterator[tuple[DaskRunner, int]]:
             fix="Install the same version on the workers; nothing was read or charged.",
         )
     yield DaskRunner(str(address), security, _orchestrator()), slots
+
+
+def _quiet() -> None:
+    """Dask tells of each worker and connection; what ends a run is told by our own errors."""
+    logging.getLogger("distributed").setLevel(logging.CRITICAL)
 
 
 def _version() -> str:

@@ -24,6 +24,9 @@ HEAVY = {
     "typer": {"flows/cli"},
     "rich": {"flows/cli"},
     "prefect": {"flows", "tasks"},
+    "prefect_dask": {"flows/dask_runner.py"},
+    "distributed": {"flows/dask_runner.py"},
+    "dask": {"flows/dask_runner.py"},
     "matplotlib": {"trasgo_lib/reporting/forecast_chart.py"},
 }
 
