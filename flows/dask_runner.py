@@ -1,8 +1,8 @@
 """Dask through prefect-dask: a private cluster on this machine, or a scheduler of the office's own.
 
-What travels to workers is a task, a run's reference and references to batches. Prefect would send its own settings along,
-passwords among them, and the flow with its runner; both are left out here, so that a worker uses what its own environment
-says. Loaded only when a release file asks for it.
+What travels to workers is a task, a run's reference and references to batches. Prefect would send its own settings
+along, passwords among them, and the flow's runner with its certificate; both are left out here, so that a worker uses
+what its own environment says. Loaded only when a release file asks for it.
 """
 
 from __future__ import annotations

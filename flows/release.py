@@ -23,6 +23,7 @@ from trasgo_lib.data import PrivateCodes, PrivateTable, ReleasedCodes, ReleasedT
 from trasgo_lib.loop import Continue, History, Stop, first_step, next_step
 from trasgo_lib.plan import ReleasePlan
 
+
 @flow(name="release", persist_result=False, validate_parameters=False)
 def release(ref: RunRef, slots: int) -> Literal["published", "waiting", "held"]:
     """Take a source file to a published release, to a packaged one that waits, or to a held version.

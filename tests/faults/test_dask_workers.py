@@ -241,7 +241,11 @@ def test_an_interrupted_run_leaves_no_worker(places: Places, marks: Path, sent: 
     environment |= {"DASK_DISTRIBUTED__WORKER__PRELOAD": f'["{PRELOAD}"]'}
     with (office.folder / "run.log").open("wb") as log:
         run = subprocess.Popen(
-            [sys.executable, "-c", COMMAND, "run", str(office.config)], env=environment, cwd=ROOT, stdout=log, stderr=log
+            [sys.executable, "-c", COMMAND, "run", str(office.config)],
+            env=environment,
+            cwd=ROOT,
+            stdout=log,
+            stderr=log,
         )
         private = office.folder / "closed" / ".trasgo" / "work" / "people" / "1" / "private"
         assert _wait(lambda: list(private.glob("*.arrow"))), "nothing was ever ingested"

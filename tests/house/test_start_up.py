@@ -70,7 +70,11 @@ def test_dask_is_loaded_by_those_who_ask_for_it_only() -> None:
             cwd=ROOT,
             check=True,
         )
-        assert {name for name in done.stdout.split() if "." not in name} & {"dask", "distributed", "prefect_dask"} == found
+        assert {name for name in done.stdout.split() if "." not in name} & {
+            "dask",
+            "distributed",
+            "prefect_dask",
+        } == found
 
 
 def test_what_is_looked_for_can_be_found() -> None:

@@ -22,7 +22,9 @@ class DaskSpec(Model):
         default=None, ge=1, le=1024, description="processes on this machine; default: one a core", examples=[4]
     )
     address: PlaceText | None = Field(
-        default=None, description="address of a scheduler that runs already", examples=["tls://dask.office.example:8786"]
+        default=None,
+        description="address of a scheduler that runs already",
+        examples=["tls://dask.office.example:8786"],
     )
     address_env: PlaceText | None = Field(
         default=None,

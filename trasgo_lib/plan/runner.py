@@ -2,7 +2,15 @@
 
 from __future__ import annotations
 
-from trasgo_lib.config import DaskAddress, KeyPath, PostgresDatabase, ReleaseConfig, dask_address, dask_of, ledger_address
+from trasgo_lib.config import (
+    DaskAddress,
+    KeyPath,
+    PostgresDatabase,
+    ReleaseConfig,
+    dask_address,
+    dask_of,
+    ledger_address,
+)
 from trasgo_lib.errors import ConfigError, Reason
 from trasgo_lib.plan.faults import FaultCollector
 from trasgo_lib.storage import Bucket, place_of
@@ -24,7 +32,7 @@ def check_runner(config: ReleaseConfig, faults: FaultCollector) -> None:
         faults.add(
             Reason.BAD_PARAMETER,
             ("runner", "dask", "shared_disk"),
-            required="a restricted root that is s3://bucket/prefix, where workers without a shared disk find stage files",
+            required="a restricted root that is s3://bucket/prefix, where workers without a shared disk find codes",
             came="a folder",
             fix="Move the restricted root to a bucket, or use workers that see this folder.",
         )
@@ -48,9 +56,7 @@ def require_ledger_for(config: ReleaseConfig, address: DaskAddress) -> None:
     """
     if not address.is_loopback and _has_ledger_file(config):
         required, came, fix = _POSTGRESQL
-        raise ConfigError.of(
-            Reason.BAD_PARAMETER, "runner.dask.address_env", required=required, came=came, fix=fix
-        )
+        raise ConfigError.of(Reason.BAD_PARAMETER, "runner.dask.address_env", required=required, came=came, fix=fix)
 
 
 def _has_ledger_file(config: ReleaseConfig) -> bool:
