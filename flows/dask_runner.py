@@ -21,8 +21,8 @@ from distributed.security import Security
 from prefect.client.orchestration import get_client
 from prefect.task_runners import ThreadPoolTaskRunner
 from prefect.tasks import Task
-from prefect_dask import DaskTaskRunner, PrefectDaskClient
-from prefect_dask.task_runners import PrefectDaskFuture
+from prefect_dask.client import PrefectDaskClient
+from prefect_dask.task_runners import DaskTaskRunner, PrefectDaskFuture
 
 import trasgo_lib
 from trasgo_lib.config import DaskAddress
@@ -42,7 +42,7 @@ _WORKERS_SECONDS = 60
 """How long a scheduler may take to answer, and to have a first worker."""
 
 
-class _OwnSettingsClient(Client):  # type: ignore[misc]
+class _OwnSettingsClient(Client):
     """Between Prefect's client and Dask's: takes out of each task what a worker must have of its own."""
 
     orchestrator = ""
@@ -53,7 +53,7 @@ class _OwnSettingsClient(Client):  # type: ignore[misc]
         return super().submit(func, *args, **{**kwargs, "context": {**kwargs["context"], "settings_context": told}})
 
 
-class _Client(PrefectDaskClient, _OwnSettingsClient):  # type: ignore[misc]
+class _Client(PrefectDaskClient, _OwnSettingsClient):
     """Prefect's client, which hands its tasks on to the class above."""
 
 
@@ -108,8 +108,9 @@ class DaskRunner(DaskTaskRunner):
     def client(self) -> PrefectDaskClient:
         """The connection to the scheduler; made at first use."""
         if self._client is None:
-            self._client = self._exit_stack.enter_context(_Client(self.address, **self.client_kwargs))
-            self._client.orchestrator = self._orchestrator
+            client = self._exit_stack.enter_context(_Client(self.address, **self.client_kwargs))
+            client.orchestrator = self._orchestrator
+            self._client = client
         return self._client
 
     def submit(  # type: ignore[override]

@@ -23,7 +23,7 @@ from office import source_text
 from prefect.context import serialize_context
 from prefect.settings import PREFECT_SERVER_DATABASE_PASSWORD, temporary_settings
 from s3_server import CLOSED_BUCKET, S3Server, access_of
-from sites import Places, Site
+from sites import Places, Site, server_url
 from worker_preloads import DO, FOLDER, MARK
 
 import flows.dask_runner
@@ -238,6 +238,7 @@ def test_an_interrupted_run_leaves_no_worker(places: Places, marks: Path, sent: 
     office = _prepared(places.office("sqlite", "folder"), {"dask": {"workers": 2}})
     environment = {name: value for name, value in os.environ.items() if not name.startswith("PREFECT")}
     environment |= {"TRASGO_HOME": str(office.home), "TRASGO_ACTOR": "tester"}
+    environment |= {"PREFECT_API_URL": server_url(), "PYTHONPATH": str(ROOT)}
     environment |= {"DASK_DISTRIBUTED__WORKER__PRELOAD": f'["{PRELOAD}"]'}
     with (office.folder / "run.log").open("wb") as log:
         run = subprocess.Popen(
