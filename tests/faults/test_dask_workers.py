@@ -34,7 +34,7 @@ PRELOAD = Path(__file__).with_name("worker_preloads.py")
 ROOT = Path(__file__).resolve().parents[2]
 COMMAND = "import signal; signal.signal(signal.SIGINT, signal.default_int_handler); from flows.cli import main; main()"
 ROWS, CELL = 1200, "WAVExq4908"
-_PATIENCE_SECONDS = 300
+_PATIENCE_SECONDS = 900
 
 
 def _prepared(office: Site, runner: Any) -> Site:
@@ -248,11 +248,14 @@ def test_an_interrupted_run_leaves_no_worker(places: Places, marks: Path, sent: 
             stdout=log,
             stderr=log,
         )
-        private = office.folder / "closed" / ".trasgo" / "work" / "people" / "1" / "private"
-        assert _wait(lambda: list(private.glob("*.arrow"))), "nothing was ever ingested"
-        pids = _workers_of(marks)
-        run.send_signal(sent)
-        code = run.wait(_PATIENCE_SECONDS)
+        try:
+            private = office.folder / "closed" / ".trasgo" / "work" / "people" / "1" / "private"
+            assert _wait(lambda: list(private.glob("*.arrow"))), "nothing was ever ingested"
+            pids = _workers_of(marks)
+            run.send_signal(sent)
+            code = run.wait(_PATIENCE_SECONDS)
+        finally:
+            run.kill()
     assert code == (-sent if sent is signal.SIGKILL else 11), (office.folder / "run.log").read_text()
     assert _wait(lambda: not [pid for pid in pids if _is_alive(pid)]), "a worker outlived its run"
     assert len(pids) == 2
