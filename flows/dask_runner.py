@@ -1,14 +1,15 @@
 """Dask through prefect-dask: a private cluster on this machine, or a scheduler of the office's own.
 
-What travels to workers is a task, a run's reference and references to batches. Prefect would send its own settings along,
-passwords among them, and the flow with its runner; both are left out here, so that a worker uses what its own environment
-says. Loaded only when a release file asks for it.
+What travels to workers is a task, a run's reference and references to batches. Prefect would send its own settings
+along, passwords among them, and the flow's runner with its certificate; both are left out here, so that a worker uses
+what its own environment says. Loaded only when a release file asks for it.
 """
 
 from __future__ import annotations
 
 import logging
 import os
+import tempfile
 from collections.abc import Callable, Iterable, Iterator, Mapping, Set
 from contextlib import contextmanager
 from pathlib import Path
@@ -20,8 +21,8 @@ from distributed.security import Security
 from prefect.client.orchestration import get_client
 from prefect.task_runners import ThreadPoolTaskRunner
 from prefect.tasks import Task
-from prefect_dask import DaskTaskRunner, PrefectDaskClient
-from prefect_dask.task_runners import PrefectDaskFuture
+from prefect_dask.client import PrefectDaskClient
+from prefect_dask.task_runners import DaskTaskRunner, PrefectDaskFuture
 
 import trasgo_lib
 from trasgo_lib.config import DaskAddress
@@ -41,7 +42,7 @@ _WORKERS_SECONDS = 60
 """How long a scheduler may take to answer, and to have a first worker."""
 
 
-class _OwnSettingsClient(Client):  # type: ignore[misc]
+class _OwnSettingsClient(Client):
     """Between Prefect's client and Dask's: takes out of each task what a worker must have of its own."""
 
     orchestrator = ""
@@ -52,7 +53,7 @@ class _OwnSettingsClient(Client):  # type: ignore[misc]
         return super().submit(func, *args, **{**kwargs, "context": {**kwargs["context"], "settings_context": told}})
 
 
-class _Client(PrefectDaskClient, _OwnSettingsClient):  # type: ignore[misc]
+class _Client(PrefectDaskClient, _OwnSettingsClient):
     """Prefect's client, which hands its tasks on to the class above."""
 
 
@@ -107,8 +108,9 @@ class DaskRunner(DaskTaskRunner):
     def client(self) -> PrefectDaskClient:
         """The connection to the scheduler; made at first use."""
         if self._client is None:
-            self._client = self._exit_stack.enter_context(_Client(self.address, **self.client_kwargs))
-            self._client.orchestrator = self._orchestrator
+            client = self._exit_stack.enter_context(_Client(self.address, **self.client_kwargs))
+            client.orchestrator = self._orchestrator
+            self._client = client
         return self._client
 
     def submit(  # type: ignore[override]
@@ -129,18 +131,19 @@ def local_workers(count: int | None, folder: Path) -> Iterator[tuple[DaskRunner,
 
     Args:
         count: how many processes; one a core when None.
-        folder: where Dask keeps locks; private. Nothing is spilled: between tasks travel references.
+        folder: the state folder, in which Dask keeps locks meanwhile. Nothing is spilled: references travel.
 
     Returns:
         The runner, and how many tasks it works on at a time.
     """
+    _quiet()
     private_folder(folder)
-    logging.getLogger("distributed").setLevel(logging.CRITICAL)
     workers = count or os.cpu_count() or 1
     # whoever can speak to a scheduler can have its workers run anything, and loopback is open to all users
     security = Security.temporary()
     with (
         dask.config.set(_QUIET),
+        tempfile.TemporaryDirectory(prefix="dask-", dir=folder, ignore_cleanup_errors=True) as scratch,
         LocalCluster(
             n_workers=workers,
             threads_per_worker=1,
@@ -150,7 +153,7 @@ def local_workers(count: int | None, folder: Path) -> Iterator[tuple[DaskRunner,
             dashboard_address=None,
             scheduler_kwargs={"dashboard_address": "127.0.0.1:0"},
             memory_limit=0,
-            local_directory=str(folder),
+            local_directory=scratch,
             silence_logs=logging.CRITICAL,
         ) as cluster,
     ):
@@ -165,6 +168,7 @@ def workers_of(address: DaskAddress) -> Iterator[tuple[DaskRunner, int]]:
         StoreError: it cannot be reached, or has no worker.
         ConflictError: a worker has another version of this library, or none.
     """
+    _quiet()
     security, kind, found = Security(), None, {}
     try:
         with Client(str(address), security=security, timeout=_CONNECT_SECONDS, set_as_default=False) as client:
@@ -191,6 +195,11 @@ def workers_of(address: DaskAddress) -> Iterator[tuple[DaskRunner, int]]:
             fix="Install the same version on the workers; nothing was read or charged.",
         )
     yield DaskRunner(str(address), security, _orchestrator()), slots
+
+
+def _quiet() -> None:
+    """Dask tells of each worker and connection; what ends a run is told by our own errors."""
+    logging.getLogger("distributed").setLevel(logging.CRITICAL)
 
 
 def _version() -> str:

@@ -36,6 +36,6 @@ def runner_of(session: Session) -> Iterator[tuple[TaskRunner[Any], int]]:
     # late: it takes a second or two, and only those wait who asked for it
     from flows.dask_runner import local_workers, workers_of
 
-    folder = Path(session.ref.home) / "dask"
-    with local_workers(dask.workers, folder) if address is None else workers_of(address) as found:
+    home = Path(session.ref.home)
+    with local_workers(dask.workers, home) if address is None else workers_of(address) as found:
         yield found

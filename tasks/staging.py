@@ -1,4 +1,4 @@
-"""Between the run and its workers: a unit's codes cut into tasks, and carried where workers see no folder of the run."""
+"""Between the run and its workers: a unit's codes cut into tasks, and carried where workers share no disk."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ from tasks.session import RunRef, open_session
 from trasgo_lib.data import CodesDigest, PrivateCodes, ReleasedCodes, read_batch, write_batch
 
 ROWS_OF_A_TASK = 1 << 22
-"""A unit is cut into tasks of at least so many rows: these take a good part of a second to draw, a task of Prefect's on a
-Dask worker costs 0.1 to 0.2 s."""
+"""A unit is cut into tasks of at least so many rows: these take a good part of a second to draw, and one of Prefect's
+tasks on a Dask worker costs 0.1 to 0.2 s."""
 
 
 def parts_of(codes: PrivateCodes, slots: int) -> tuple[PrivateCodes, ...]:
@@ -41,7 +41,7 @@ def ship(ref: RunRef, units: tuple[PrivateCodes, ...], purpose: str) -> tuple[Pr
     Args:
         ref: the run.
         units: codes in this run's work folder: private ones before the first draw, or public probes.
-        purpose: ``private`` or ``probe-inputs``. Before private codes everything that an earlier run left is taken away.
+        purpose: ``private`` or ``probe-inputs``. Before private codes, what an earlier run left is taken away.
 
     Raises:
         StoreError: the store is out of reach, is full, or does not allow objects to be taken away.

@@ -12,14 +12,14 @@ import json
 import os
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor
 from functools import wraps
 from pathlib import Path
 from typing import Any
 
 STAGES = ("ingest", "reserve", "draw_unit", "measure_round", "prepare_probe", "check_release", "mark_checked")
-STAGES += ("measure_exactly", "require_same_source", "hold", "publish")
+STAGES += ("gather", "measure_exactly", "require_same_source", "hold", "publish")
 
 
 def _peak_mib() -> float:
@@ -43,7 +43,7 @@ def _timed(name: str, body: Callable[..., Any], seen: list[dict[str, Any]]) -> C
 
 
 class _Plain:
-    """A task as a plain function, with the ``map`` of the flow's runner."""
+    """A task as a plain function, with the ``submit`` of the flow's runner."""
 
     def __init__(self, body: Callable[..., Any], pool: ThreadPoolExecutor) -> None:
         self._body, self._pool = body, pool
@@ -51,14 +51,8 @@ class _Plain:
     def __call__(self, *args: Any) -> Any:
         return self._body(*args)
 
-    def map(self, ref: Any, *lists: Any) -> list[Future[Any]]:
-        return [self._pool.submit(self._body, ref, *parts) for parts in zip(*_as_lists(lists))]
-
-
-def _as_lists(lists: tuple[Any, ...]) -> Iterator[list[Any]]:
-    size = max(len(part) for part in lists if isinstance(part, list))
-    for part in lists:
-        yield part if isinstance(part, list) else [part] * size
+    def submit(self, *args: Any) -> Future[Any]:
+        return self._pool.submit(self._body, *args)
 
 
 def main() -> None:
@@ -96,11 +90,11 @@ def _run_plain(flow: Any, config: Path, seen: list[dict[str, Any]]) -> None:
     with ThreadPoolExecutor(os.cpu_count() or 1) as pool:
         for name in STAGES:
             setattr(flow, name, _Plain(getattr(flow, name).fn, pool))
-        flow.opaque = flow.unmapped = lambda value: value
+        flow.opaque = lambda value: value
         loaded, _ = read_plan(config)
         home = os.environ["TRASGO_HOME"]
         ref = RunRef(config=str(config.absolute()), config_digest=loaded.text_digest, home=home, actor="benchmark")
-        _timed("flow", flow.release.fn, seen)(ref)
+        _timed("flow", flow.release.fn, seen)(ref, os.cpu_count() or 1)
 
 
 if __name__ == "__main__":

@@ -77,7 +77,7 @@ class Site(Office):
         """``trasgo run`` in a process of its own, up to the point."""
         environment = {name: value for name, value in os.environ.items() if not name.startswith("PGUSER")}
         environment |= {"TRASGO_HOME": str(self.home), "TRASGO_ACTOR": "tester", **self.environment}
-        environment |= {"PREFECT_API_URL": _server_url(), "PYTHONPATH": str(ROOT)}
+        environment |= {"PREFECT_API_URL": server_url(), "PYTHONPATH": str(ROOT)}
         with (self.folder / "killed.log").open("wb") as log:
             run = subprocess.run(
                 [sys.executable, SCRIPT, point, "run", str(self.config), "--quiet"],
@@ -86,7 +86,7 @@ class Site(Office):
         assert run.returncode == -signal.SIGKILL, (self.folder / "killed.log").read_text()
 
 
-def _server_url() -> str:
+def server_url() -> str:
     """The server that the flow tests of this session share: a run starts in seconds when it need not start its own."""
     from prefect.client.orchestration import get_client
 

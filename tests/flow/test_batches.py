@@ -16,8 +16,10 @@ import pytest
 from office import Office
 
 import flows.release
+import flows.runners
 import tasks.ingest
 import tasks.session
+import tasks.staging
 import trasgo_lib.data.store_codes
 
 
@@ -85,6 +87,26 @@ def test_a_source_that_changes_before_publication_is_not_published(
     source.write_bytes(content)
     assert opened.run("--json").exit_code == 0
     assert opened.spent() == spent
+
+
+def test_units_cut_into_several_tasks_are_drawn_and_recorded_the_same(
+    opened: Office, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(tasks.session, "new_secret", lambda _: bytes(range(32)))
+    opened.release["publish"]["rows_per_batch"] = 1000
+    opened.write()
+    whole, cut = (Office(shutil.copytree(opened.folder, tmp_path / name)) for name in ("whole", "cut"))
+    assert whole.run("--quiet").exit_code == 0
+    monkeypatch.setattr(tasks.staging, "ROWS_OF_A_TASK", 500)
+    monkeypatch.setattr(flows.runners.os, "cpu_count", lambda: 6)
+    gathered: list[int] = []
+    gather = flows.release.gather.fn
+    monkeypatch.setattr(flows.release.gather, "fn", lambda *args: (gathered.append(len(args[-1])), gather(*args))[1])
+    assert cut.run("--quiet").exit_code == 0
+    assert 2 in gathered
+    for name in ("data/people.parquet", "data/people.csv"):
+        assert (cut.public / name).read_bytes() == (whole.public / name).read_bytes()
+    assert cut.trasgo("audit", str(cut.config)).exit_code == 0, "the digest of a column is that of its rows"
 
 
 Usage = namedtuple("Usage", "total used free")

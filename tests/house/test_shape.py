@@ -25,6 +25,9 @@ HEAVY = {
     "rich": {"flows/cli"},
     "prefect": {"flows", "tasks"},
     "matplotlib": {"trasgo_lib/reporting/charts"},
+    "prefect_dask": {"flows/dask_runner.py"},
+    "distributed": {"flows/dask_runner.py"},
+    "dask": {"flows/dask_runner.py"},
 }
 
 

@@ -16,7 +16,7 @@ PUBLISHED = ROOT / "tests" / "golden" / "release"
 
 HEAVY = {
     *("pandas", "scipy", "matplotlib", "prefect", "great_expectations", "sqlalchemy", "alembic", "psycopg"),
-    *("h3", "pyproj", "opendp", "dp_accounting", "sklearn", "openpyxl"),
+    *("h3", "pyproj", "opendp", "dp_accounting", "sklearn", "openpyxl", "dask", "distributed", "prefect_dask"),
 }
 """Packages that cost a tenth of a second or more, or that a command without points, flows or a ledger does not need."""
 
@@ -74,6 +74,23 @@ def test_the_doctor_starts_no_orchestrator(tmp_path: Path) -> None:
 
 def test_numbers_and_tables_are_loaded_by_those_who_need_them_only() -> None:
     assert not {"numpy", "pyarrow", "pydantic"} & {name.split(".")[0] for name in _loaded_by("--help")}
+
+
+def test_dask_is_loaded_by_those_who_ask_for_it_only() -> None:
+    flows = "import sys, flows.release, flows.version, flows.scheduled, flows.runners"
+    for more, found in (("", set()), (", flows.dask_runner", {"dask", "distributed", "prefect_dask"})):
+        done = subprocess.run(
+            [sys.executable, "-c", f"{flows}{more}; print(*sys.modules)"],
+            capture_output=True,
+            text=True,
+            cwd=ROOT,
+            check=True,
+        )
+        assert {name for name in done.stdout.split() if "." not in name} & {
+            "dask",
+            "distributed",
+            "prefect_dask",
+        } == found
 
 
 def test_what_is_looked_for_can_be_found() -> None:

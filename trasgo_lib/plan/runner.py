@@ -32,7 +32,7 @@ def check_runner(config: ReleaseConfig, faults: FaultCollector) -> None:
         faults.add(
             Reason.BAD_PARAMETER,
             ("runner", "dask", "shared_disk"),
-            required="a restricted root that is s3://bucket/prefix, where workers without a shared disk find stage files",
+            required="a restricted root that is s3://bucket/prefix, where workers without a shared disk find codes",
             came="a folder",
             fix="Move the restricted root to a bucket, or use workers that see this folder.",
         )

@@ -22,6 +22,8 @@ SEX = '{name: sex, type: category, domain: {codes: [m, f]}, mechanism: randomize
 BUCKETS = HEAD.replace("publish: {store: out}", "publish: {store: 's3://office/trasgo'}")
 POSTGRESQL = 'ledger: {url: "postgresql://trasgo_app@db:5432/ledger"}\n'
 SQLITE = 'ledger: {url: "sqlite:////srv/ledger.db"}\n'
+DISK, ADDRESS = "runner.dask.shared_disk", "runner.dask.address"
+SQLITE_CAME = "a SQLite file, which belongs to one machine"
 AWAY = 'runner: {dask: {address: "tls://dask:8786", shared_disk: %s}}\n'
 
 
@@ -57,12 +59,12 @@ def test_the_runner_is_in_no_digest(tmp_path: Path) -> None:
     [
         (_with(BUCKETS, POSTGRESQL, AWAY % "false"), []),
         (_with(HEAD, POSTGRESQL, AWAY % "true"), []),
-        (_with(HEAD, POSTGRESQL, AWAY % "false"), [("runner.dask.shared_disk", "a folder")]),
-        (_with(HEAD.replace("out", "'file:///srv/out'"), POSTGRESQL, AWAY % "false"), [("runner.dask.shared_disk", "a folder")]),
-        (_with(BUCKETS, SQLITE, AWAY % "false"), [("runner.dask.address", "a SQLite file, which belongs to one machine")]),
-        (_with(HEAD, AWAY % "true"), [("runner.dask.address", "a SQLite file, which belongs to one machine")]),
+        (_with(HEAD, POSTGRESQL, AWAY % "false"), [(DISK, "a folder")]),
+        (_with(HEAD.replace("out", "'file:///srv/out'"), POSTGRESQL, AWAY % "false"), [(DISK, "a folder")]),
+        (_with(BUCKETS, SQLITE, AWAY % "false"), [(ADDRESS, SQLITE_CAME)]),
+        (_with(HEAD, AWAY % "true"), [(ADDRESS, SQLITE_CAME)]),
         (_with(HEAD, "runner: {dask: {address: 'tcp://127.0.0.1:8786', shared_disk: true}}\n"), []),
-        (_with(HEAD, "runner: {dask: {address: 'tcp://db:8786', shared_disk: true}}\n"), [("runner.dask.address", "tcp to another machine")]),
+        (_with(HEAD, (AWAY % "true").replace("tls", "tcp")), [(ADDRESS, "tcp to another machine")]),
     ],
 )  # fmt: skip
 def test_workers_elsewhere_need_a_bucket_and_a_server(tmp_path: Path, head: str, faults: list[tuple[str, str]]) -> None:

@@ -1,0 +1,262 @@
+"""Dask workers: the same bytes and charges as threads, whoever draws, however many they are, and when one is killed."""
+
+from __future__ import annotations
+
+import json
+import logging
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from contextlib import closing, contextmanager
+from pathlib import Path
+from typing import Any
+
+import cloudpickle
+import dask
+import distributed
+import pytest
+from killed import SECRET
+from office import source_text
+from prefect.context import serialize_context
+from prefect.settings import PREFECT_SERVER_DATABASE_PASSWORD, temporary_settings
+from s3_server import CLOSED_BUCKET, S3Server, access_of
+from sites import Places, Site, server_url
+from worker_preloads import DO, FOLDER, MARK
+
+import flows.dask_runner
+import flows.release
+from trasgo_lib.storage import open_store
+
+PRELOAD = Path(__file__).with_name("worker_preloads.py")
+ROOT = Path(__file__).resolve().parents[2]
+COMMAND = "import signal; signal.signal(signal.SIGINT, signal.default_int_handler); from flows.cli import main; main()"
+ROWS, CELL = 1200, "WAVExq4908"
+_PATIENCE_SECONDS = 900
+
+
+def _prepared(office: Site, runner: Any) -> Site:
+    """Two batches a unit, so that a worker can be killed between them."""
+    (office.folder / "people.csv").write_text(source_text(ROWS).replace(",2026-", f",{CELL}-"), encoding="utf-8")
+    office.release["publish"]["rows_per_batch"] = 1000
+    office.release["runner"] = runner
+    office.write()
+    return office
+
+
+Whole = tuple[dict[str, bytes], list[tuple[str, str, str, str]]]
+
+
+@pytest.fixture(scope="module")
+def threads(places: Places) -> Whole:
+    """Public files and charges of a run by threads."""
+    office = _prepared(places.office("sqlite", "folder"), "threads")
+    answer = office.run("--quiet")
+    assert answer.exit_code == 0, answer.text
+    return office.files(), office.charges()
+
+
+@pytest.fixture
+def marks(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+    """Folder in which workers leave marks; they load the preload."""
+    folder = tmp_path / "marks"
+    folder.mkdir()
+    monkeypatch.setenv(FOLDER, str(folder))
+    with dask.config.set({"distributed.worker.preload": [str(PRELOAD)]}):
+        yield folder
+
+
+def _workers_of(folder: Path) -> list[int]:
+    return [int(path.name.removeprefix("pid-")) for path in folder.glob("pid-*")]
+
+
+def _is_alive(pid: int) -> bool:
+    try:
+        return "Z" not in Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()[0]
+    except OSError:
+        return False
+
+
+def _wait(condition: Callable[[], object]) -> bool:
+    end = time.monotonic() + _PATIENCE_SECONDS
+    while time.monotonic() < end:
+        if condition():
+            return True
+        time.sleep(0.1)
+    return False
+
+
+def _require_same(office: Site, threads: Whole) -> None:
+    files, charges = threads
+    found = office.files()
+    assert found.keys() == files.keys()
+    assert [key for key in files if found[key] != files[key]] == []
+    assert office.charges() == charges, "every charge once, in the same place of the chain"
+
+
+def test_a_worker_killed_in_the_middle_of_a_draw_costs_nothing_and_changes_no_bit(
+    places: Places, threads: Whole, marks: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """And what is sent to workers holds no key, no cell, no secret of Prefect's, and no certificate."""
+    sent: list[bytes] = []
+    submit = distributed.Client.submit
+
+    def watched(client: Any, *args: Any, **kwargs: Any) -> Any:
+        sent.append(cloudpickle.dumps((args, kwargs)))
+        return submit(client, *args, **kwargs)
+
+    office = _prepared(places.office("sqlite", "folder"), {"dask": {"workers": 2}})
+    monkeypatch.setenv(DO, "die")
+    monkeypatch.setattr(distributed.Client, "submit", watched)
+    with temporary_settings({PREFECT_SERVER_DATABASE_PASSWORD: "canary-password"}):
+        assert b"canary-password" in cloudpickle.dumps(serialize_context()), "Prefect would send it"
+        answer = office.run("--json")
+    assert answer.exit_code == 0, answer.text
+    assert (marks / "died").exists() and len(_workers_of(marks)) >= 2
+    _require_same(office, threads)
+    assert not [pid for pid in _workers_of(marks) if _is_alive(pid)]
+    assert not list(office.home.glob("dask*"))
+    assert len(sent) >= 6
+    key = (office.home / "wrapping.key").read_bytes().strip()
+    for secret in (SECRET, key, b"canary-password", b"PRIVATE KEY", CELL.encode()):
+        assert not [body for body in sent if secret in body]
+    assert all(b"people" in body for body in sent), "what is looked for can be found"
+    assert "Dask" not in answer.err and "distributed" not in answer.err
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("workers", [1, 4])
+def test_so_many_workers_publish_the_same_bytes(places: Places, threads: Whole, marks: Path, workers: int) -> None:
+    office = _prepared(places.office("sqlite", "folder"), {"dask": {"workers": workers}})
+    assert office.run("--quiet").exit_code == 0
+    assert len(_workers_of(marks)) == workers
+    _require_same(office, threads)
+
+
+@contextmanager
+def _cluster(folder: Path, environment: dict[str, str], workers: int = 2) -> Iterator[str]:
+    """A scheduler and workers of the office's own, on loopback; gives the address."""
+    told = folder / "scheduler.json"
+    common = {**os.environ, **environment, "PYTHONPATH": str(ROOT), "DO_NOT_TRACK": "1"}
+    start = [sys.executable, "-m", "dask"]
+    place = ["--scheduler-file", str(told), "--no-dashboard"]
+    commands = [[*start, "scheduler", "--host", "127.0.0.1", "--port", "0", *place]]
+    commands += [[
+        *start, "worker", *place, "--host", "127.0.0.1", "--nworkers", str(workers), "--nthreads", "1",
+        "--memory-limit", "0", "--local-directory", str(folder / "scratch"), "--preload", str(PRELOAD),
+    ]]  # fmt: skip
+    processes = []
+    with closing((folder / "cluster.log").open("wb")) as log:
+        try:
+            for command in commands:
+                processes.append(subprocess.Popen(command, env=common, cwd=folder, stdout=log, stderr=log))
+                assert _wait(told.exists), (folder / "cluster.log").read_text()
+            yield str(json.loads(told.read_text())["address"])
+        finally:
+            for process in reversed(processes):
+                process.terminate()
+                process.wait(60)
+
+
+def test_workers_without_a_shared_disk_draw_the_same_from_sealed_objects(
+    places: Places, threads: Whole, marks: Path, tmp_path: Path, s3_server: S3Server, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A scheduler of the office's own; its workers can open no stage file, and one of them is killed."""
+    office = _prepared(places.office("postgresql", "s3"), "threads")
+    spy = open_store(f"s3://{CLOSED_BUCKET}/{office.name}", access=access_of(s3_server, s3_server.reader))
+    seen: dict[str, bytes] = {}
+    gather = flows.release.gather.fn
+
+    def looking(*args: Any) -> Any:
+        seen.update({key: spy.get(key) for key in spy.list(".trasgo/work")})
+        return gather(*args)
+
+    monkeypatch.setattr(flows.release.gather, "fn", looking)
+    with _cluster(tmp_path, {**office.environment, DO: "no disk"}) as address:
+        office.release["runner"] = {"dask": {"address_env": "OFFICE_DASK", "shared_disk": False}}
+        office.write()
+        monkeypatch.setenv("OFFICE_DASK", address)
+        answer = office.run("--json")
+        assert answer.exit_code == 0, answer.text
+    assert (marks / "died").exists()
+    _require_same(office, threads)
+    assert {key.split("/")[4] for key in seen} == {"private", "draw", "probe-inputs", "probe"}
+    codes = [bytes([code, 0, 0, 0] * 3) for code in range(4)]
+    assert not [key for key, body in seen.items() if any(run in body for run in codes)], "sealed"
+    assert spy.list(".trasgo/work") == (), "taken away at the end"
+    log = (tmp_path / "cluster.log").read_text()
+    assert SECRET.hex() not in log
+
+
+def test_a_value_in_an_error_of_a_worker_goes_nowhere(
+    places: Places, marks: Path, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    office = _prepared(places.office("sqlite", "folder"), "threads")
+    caplog.set_level(logging.DEBUG)
+    with _cluster(tmp_path, {DO: "raise"}, workers=1) as address:
+        office.release["runner"] = {"dask": {"address": address, "shared_disk": True}}
+        office.write()
+        answer = office.run("--json")
+    assert (answer.exit_code, answer.json["faults"][0]["reason"]) == (1, "internal"), answer.text
+    assert "ValueError" in answer.text, "it is this error"
+    places_searched = [*tmp_path.rglob("*"), *office.folder.rglob("*"), *Path(os.environ["PREFECT_HOME"]).rglob("*")]
+    files = [path for path in places_searched if path.is_file()]
+    assert tmp_path / "cluster.log" in files
+    assert not [path for path in files if MARK.encode() in path.read_bytes()]
+    assert MARK not in answer.text and MARK not in caplog.text
+
+
+@pytest.mark.parametrize("kind", ["nobody there", "no worker", "variable not set"])
+def test_a_scheduler_out_of_reach_ends_the_run_before_anything_is_charged(
+    places: Places, monkeypatch: pytest.MonkeyPatch, kind: str
+) -> None:
+    office = _prepared(places.office("sqlite", "folder"), "threads")
+    monkeypatch.setattr(flows.dask_runner, "_CONNECT_SECONDS", 1)
+    monkeypatch.setattr(flows.dask_runner, "_WORKERS_SECONDS", 1)
+    office.release["runner"] = {"dask": {"address_env": "OFFICE_DASK", "shared_disk": True}}
+    office.write()
+    with distributed.LocalCluster(
+        n_workers=0, processes=False, host="127.0.0.1", protocol="tcp://", dashboard_address=None
+    ) as idle:
+        address = idle.scheduler_address if kind == "no worker" else "tcp://127.0.0.1:9"
+        if kind != "variable not set":
+            monkeypatch.setenv("OFFICE_DASK", address)
+        answer = office.run("--json")
+    expected = (2, "bad_parameter") if kind == "variable not set" else (10, "workers_lost")
+    assert (answer.exit_code, answer.json["faults"][0]["reason"]) == expected, answer.text
+    assert office.charges() == [] and office.spent() == "0"
+    office.release["runner"] = "threads"
+    office.write()
+    assert office.run("--quiet").exit_code == 0, "another runner is no other release"
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("sent", [signal.SIGTERM, signal.SIGINT, signal.SIGKILL])
+def test_an_interrupted_run_leaves_no_worker(places: Places, marks: Path, sent: signal.Signals) -> None:
+    office = _prepared(places.office("sqlite", "folder"), {"dask": {"workers": 2}})
+    environment = {name: value for name, value in os.environ.items() if not name.startswith("PREFECT")}
+    environment |= {"TRASGO_HOME": str(office.home), "TRASGO_ACTOR": "tester"}
+    environment |= {"PREFECT_API_URL": server_url(), "PYTHONPATH": str(ROOT)}
+    environment |= {"DASK_DISTRIBUTED__WORKER__PRELOAD": f'["{PRELOAD}"]'}
+    with (office.folder / "run.log").open("wb") as log:
+        run = subprocess.Popen(
+            [sys.executable, "-c", COMMAND, "run", str(office.config)],
+            env=environment,
+            cwd=ROOT,
+            stdout=log,
+            stderr=log,
+        )
+        try:
+            private = office.folder / "closed" / ".trasgo" / "work" / "people" / "1" / "private"
+            assert _wait(lambda: list(private.glob("*.arrow"))), "nothing was ever ingested"
+            pids = _workers_of(marks)
+            run.send_signal(sent)
+            code = run.wait(_PATIENCE_SECONDS)
+        finally:
+            run.kill()
+    assert code == (-sent if sent is signal.SIGKILL else 11), (office.folder / "run.log").read_text()
+    assert _wait(lambda: not [pid for pid in pids if _is_alive(pid)]), "a worker outlived its run"
+    assert len(pids) == 2
+    assert office.run("--quiet").exit_code == 0
