@@ -10,7 +10,7 @@ from prefect.task_runners import TaskRunner, ThreadPoolTaskRunner
 
 from tasks.artifacts import CHECKED, DONE, INGESTED, PROBED, Progress, show_release, show_rounds
 from tasks.check import check_release, prepare_probe
-from tasks.draw import Draw, draw_unit, reserve
+from tasks.draw import Draw, draw_unit, forget_draws, reserve
 from tasks.heartbeat import HeldLease
 from tasks.ingest import ingest
 from tasks.measure import Measured, measure_exactly, measure_round
@@ -86,7 +86,9 @@ def _loop(
         reserve(ref, draws)
         drawn = draw_unit.map(unmapped(ref), [table.unit(draw.unit) for draw in draws], list(draws))
         newest |= {draw.unit: draw for draw in draws}
-        released |= {codes.unit: codes for codes in (future.result() for future in drawn)}
+        fresh = {codes.unit: codes for codes in (future.result() for future in drawn)}
+        forget_draws([released[unit] for unit in fresh if unit in released])
+        released |= fresh
         current = tuple(newest[unit.name] for unit in plan.units)
         measured = measure_round(ref, table, [released[unit.name] for unit in plan.units], current, opaque(measured))
         history = history.append(measured.entries)
