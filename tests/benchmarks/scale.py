@@ -1,6 +1,6 @@
 """How a release grows with its rows: memory, time by stage, the orchestrator's share; rewrites its part of RESULTS.md.
 
-    python tests/benchmarks/scale.py [--rows 100000,1000000,10000000] [--format parquet|csv] [--narrow] [--plain] [--dry]
+    python tests/benchmarks/scale.py [--rows 100000,1000000,...] [--format parquet|csv] [--narrow] [--plain] [--dry]
 
 Rows are drawn from the demonstration's own file by a public keystream and written batch by batch, so that the source
 never stands in memory. Ten columns: the demonstration's seven, hours and age beside them, and a public one of text.
@@ -31,7 +31,6 @@ import pyarrow.csv as pacsv
 import pyarrow.parquet as pq
 from results import machine, table, write_section
 from ruamel.yaml import YAML
-
 from where_time_goes import BOUNDS, PREFECT
 
 from trasgo_lib.data.row_order import shuffled

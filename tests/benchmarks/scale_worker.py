@@ -54,7 +54,7 @@ def _looked_at(body: Callable[..., Any], seen: dict[str, Any]) -> Callable[..., 
         try:
             return body(*args, **options)
         finally:
-            seen |= {"places": looker.stop(), "server": [before, children_seconds() - before]}
+            seen.update(places=looker.stop(), server=[before, children_seconds() - before])
 
     return run
 

@@ -124,9 +124,7 @@ def place_of(frame: FrameType | None) -> str:
         if "importlib" in path and name == "_find_and_load":
             return "imports"
         if found == OTHER and any(part in path for part in _OURS):
-            found = next(
-                (words for part, function, words in PLACES if part in path and function in ("", name)), OTHER
-            )
+            found = next((words for part, function, words in PLACES if part in path and function in ("", name)), OTHER)
         frame = frame.f_back
     return found
 

@@ -76,8 +76,9 @@ def test_a_crash_after_the_charge_costs_nothing_more_and_draws_the_same_bits(
         raise KeyboardInterrupt
 
     watch.before_draw = crash
-    assert office.run("--quiet").exit_code in {1, 11}
-    assert office.spent() == "5"  # age 3, sex 1, region 1: charged, and not one of them drawn
+    first = office.run("--quiet")
+    assert first.exit_code in {1, 11}, first.text
+    assert office.spent() == "5", first.text  # age 3, sex 1, region 1: charged, and not one of them drawn
     assert not watch.bits
     watch.before_draw = lambda: None
     with monkeypatch.context() as patch:
@@ -191,9 +192,10 @@ def test_a_superseded_draw_leaves_the_disk_and_a_crash_after_it_changes_no_bit(
             raise KeyboardInterrupt
 
     monkeypatch.setattr(flows.release, "forget_draws", watched)
-    assert office.run("--quiet").exit_code in {1, 11}
+    first = office.run("--quiet")
+    assert first.exit_code in {1, 11} and len(seen) == 2, first.text
     spent = office.spent()
     assert office.trasgo("resume", str(office.config), "--quiet").exit_code == 0
     assert len(seen) > 2 and office.spent() >= spent
-    # one draw of each unit, however often it was drawn
-    assert all(set(files.values()) == {1} for files in seen)
+    # one draw of each unit, however often it was drawn; what the crash left is gone once the run has passed it
+    assert all(set(files.values()) == {1} for files in [*seen[:2], seen[-1]])
