@@ -10,7 +10,6 @@ from __future__ import annotations
 import os
 import sys
 import threading
-from collections import Counter
 from pathlib import Path
 from types import FrameType
 
@@ -84,7 +83,7 @@ class Looker:
     """Counts seconds of processor time by place from ``start`` to ``stop``."""
 
     def __init__(self) -> None:
-        self.seconds: Counter[str] = Counter()
+        self.seconds: dict[str, float] = {}
         self._before: dict[int, int] = {}
         self._over = threading.Event()
         self._thread = threading.Thread(target=self._run, name="looker", daemon=True)
@@ -98,7 +97,7 @@ class Looker:
         """Seconds by place, the largest first."""
         self._over.set()
         self._thread.join()
-        return dict(self.seconds.most_common())
+        return dict(sorted(self.seconds.items(), key=lambda entry: -entry[1]))
 
     def _run(self) -> None:
         while not self._over.wait(LOOK_SECONDS):
@@ -112,7 +111,8 @@ class Looker:
             if used and task != self._thread.native_id:
                 ident = of_python.get(task)
                 frame = None if ident is None else frames.get(ident)
-                self.seconds[NATIVE if frame is None else place_of(frame)] += used / _TICKS
+                place = NATIVE if frame is None else place_of(frame)
+                self.seconds[place] = self.seconds.get(place, 0.0) + used / _TICKS
         self._before = now
 
 
