@@ -234,8 +234,8 @@ def _words(sides: dict[str, Side], runs: int) -> list[str]:
         "pair. Frames are made of numpy arrays (float64, fixed-width texts), or read from the CSV file of the same",
         "rows, by the side's own pandas. A column of texts goes in and comes out as texts: the pandas 3 type `str` of",
         "ours, Python objects of the peer. A column of the pandas type `category` goes in as it is on both sides; ours",
-        "comes out so, too, the peer's as objects. Memory: what the first run took above what was held before. Building",
-        "a channel (once a column) is not in our times: 1 to 10 ms, 0.2 s for points.",
+        "comes out so, too, the peer's as objects. Memory: what the first run took above what was held before.",
+        "Building a channel (once a column) is not in our times: 1 to 10 ms, 0.2 s for points.",
     ]
 
 
