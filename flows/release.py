@@ -9,7 +9,7 @@ from prefect import flow
 
 from tasks.artifacts import CHECKED, DONE, INGESTED, PROBED, Progress, show_release, show_rounds
 from tasks.check import check_release, prepare_probe
-from tasks.draw import Draw, draw_unit, reserve
+from tasks.draw import Draw, draw_unit, forget_draws, reserve
 from tasks.heartbeat import HeldLease
 from tasks.ingest import ingest
 from tasks.measure import Measured, measure_exactly, measure_round
@@ -111,7 +111,9 @@ def _loop(
         reserve(ref, asked)
         drawn = draws.drawn("draw", asked, tuple(inputs[draw.unit] for draw in asked))
         newest |= {draw.unit: draw for draw in asked}
-        released |= {codes.unit: codes for codes in drawn}
+        fresh = {codes.unit: codes for codes in drawn}
+        forget_draws([released[unit] for unit in fresh if unit in released])
+        released |= fresh
         current = tuple(newest[unit.name] for unit in plan.units)
         measured = measure_round(ref, table, [released[unit.name] for unit in plan.units], current, opaque(measured))
         history = history.append(measured.entries)

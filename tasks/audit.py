@@ -8,7 +8,6 @@ import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from functools import partial
 from pathlib import Path
 
 import trasgo_lib
@@ -16,7 +15,7 @@ from tasks.made_with import made_with, source_revision
 from tasks.places import signing_key_file
 from tasks.session import Session
 from tasks.signing import own_entries
-from tasks.streams import stream_of_chain, stream_of_draw
+from tasks.streams import stream_of_draw, streams_of_chain
 from trasgo_lib.amounts import Epsilon
 from trasgo_lib.data import PrivateCodes, ReleasedCodes, ReleasedTable, read_source
 from trasgo_lib.errors import ConflictError, Reason, VerificationError
@@ -208,7 +207,7 @@ def _redraw_unit(session: Session, unit: UnitPlan, codes: PrivateCodes, folder: 
     level, attempt = _published_draw(session, unit)
     key = session.digest_key()
     if unit.is_chained:
-        streams = partial(stream_of_chain, session, "draw", unit, codes)
+        streams = streams_of_chain(session, "draw", unit, codes)
         return reveal_codes(unit.chain, level, codes, streams, folder, key)
     stream = stream_of_draw(session, "draw", unit, codes, level, attempt)
     return draw_codes(unit.channel(level), codes, stream, folder, key)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -11,11 +12,11 @@ from prefect import task
 
 from tasks.policies import NOISE_DRAW, PURE, at_boundary
 from tasks.session import RunRef, Session, open_session
-from tasks.streams import stream_of_chain, stream_of_draw
+from tasks.streams import stream_of_draw, streams_of_chain
 from trasgo_lib.amounts import Epsilon
 from trasgo_lib.budget import Cost
 from trasgo_lib.checks import probe_rows
-from trasgo_lib.data import PrivateCodes, ReleasedCodes, SealedStage, codes_digest
+from trasgo_lib.data import PrivateCodes, ReleasedCodes, SealedStage, codes_digest, remove_batches
 from trasgo_lib.errors import BudgetError, Reason
 from trasgo_lib.mechanisms import Channel, draw_codes, probe_codes, reveal_codes
 from trasgo_lib.records import Reservation
@@ -83,7 +84,7 @@ def draw_unit(ref: RunRef, codes: PrivateCodes, draw: Draw, purpose: str = "draw
     key = session.digest_key()
     place = folder_of(session, draw, purpose) if session.plan.shares_disk else stage_of(session, _below(draw, purpose))
     if unit.is_chained:
-        streams = partial(stream_of_chain, session, purpose, unit, codes)
+        streams = streams_of_chain(session, purpose, unit, codes)
         return reveal_codes(unit.chain, draw.level, codes, streams, place, key)
     stream = stream_of_draw(session, purpose, unit, codes, draw.level, draw.attempt)
     return draw_codes(channel, codes, stream, place, key)
@@ -101,6 +102,16 @@ def stage_of(session: Session, below: str) -> SealedStage:
 
 def _below(draw: Draw, purpose: str) -> str:
     return f"{purpose}/attempt-{draw.attempt}"
+
+
+def forget_draws(superseded: Sequence[ReleasedCodes]) -> None:
+    """Take draws off the disk of which newer ones exist: nothing reads them again, and a rerun makes them anew.
+
+    Args:
+        superseded: released codes of the draws before.
+    """
+    for codes in superseded:
+        remove_batches(codes)
 
 
 def _require_synthetic(session: Session, channel: Channel, codes: PrivateCodes) -> None:

@@ -10,11 +10,11 @@ import logging
 import os
 import shutil
 import socket
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
-from functools import lru_cache
+from functools import lru_cache, partial
 from pathlib import Path
 
 from tasks.heartbeat import HeldLease, kept_alive, may_be_alive
@@ -70,6 +70,7 @@ class Session:
         restricted: the restricted root.
         work: folder for work files, private; removed after publication.
         wrapping_key: opens roots and digest keys; secret.
+        opened: digest keys by account, once they were asked for; a key never changes, however it is wrapped; secret.
     """
 
     ref: RunRef
@@ -79,6 +80,7 @@ class Session:
     restricted: ObjectStore
     work: Path
     wrapping_key: WrappingKey
+    opened: dict[str, bytes] = field(default_factory=dict, repr=False, compare=False)
 
     def version(self) -> VersionRecord | None:
         """The version's record, or None before its first run."""
@@ -110,23 +112,31 @@ class Session:
 
     def digest_key(self) -> bytes:
         """The account's digest key; secret."""
-        account = self.records.account(self.plan.account)
-        return self.wrapping_key.unwrap(account.wrapped_digest_key, digest_key_context(self.plan.account))
+        name = self.plan.account
+        if name not in self.opened:
+            wrapped = self.records.account(name).wrapped_digest_key
+            self.opened[name] = self.wrapping_key.unwrap(wrapped, digest_key_context(name))
+        return self.opened[name]
 
-    def stream(self, purpose: str, *parts: str | int) -> Keystream:
-        """The keystream of one purpose of this version.
+    def streams(self, purpose: str) -> Callable[..., Keystream]:
+        """Gives the keystreams of one purpose of this version, after one look at the ledger; secret.
 
         Args:
-            purpose: ``draw``, ``permute``, ``probe`` or ``risk``.
-            parts: chain digest, level, attempt and keyed input digest, as the purpose needs.
+            purpose: ``draw``, ``permute``, ``probe``, ``stage``, ``risk`` or ``audit``.
+
+        Returns:
+            A function of chain digest, level, attempt and keyed input digest, as the purpose needs. It holds the root:
+            it is for one draw, so that a root that was destroyed ends the draws.
 
         Raises:
             ConflictError: the version's root is gone or is not the one that was charged for.
         """
-        record = self.begin()
-        plan = self.plan
-        root = self._root(record)
-        return Keystream(root, plan.dataset, plan.version, purpose, *parts)
+        root = self._root(self.begin())
+        return partial(Keystream, root, self.plan.dataset, self.plan.version, purpose)
+
+    def stream(self, purpose: str, *parts: str | int) -> Keystream:
+        """One keystream; as ``streams``."""
+        return self.streams(purpose)(*parts)
 
     def freeze(self, input_digest: str) -> None:
         """Fix plan, input and terms of publication with the version.

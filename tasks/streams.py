@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from functools import cache
+
 from tasks.session import Session
 from trasgo_lib.amounts import Epsilon
 from trasgo_lib.data import PrivateCodes
+from trasgo_lib.mechanisms import Purpose, Streams
 from trasgo_lib.noise import Keystream
 from trasgo_lib.plan import UnitPlan
 
@@ -25,8 +28,21 @@ def stream_of_draw(
     return session.stream(purpose, unit.chain_digest, level.text, attempt, codes.digest)
 
 
-def stream_of_chain(
-    session: Session, purpose: str, unit: UnitPlan, codes: PrivateCodes, step: str, level: Epsilon
-) -> Keystream:
-    """The words of one step of a chain: the same whichever level is revealed, so that levels stay coupled; secret."""
-    return session.stream(purpose, "chain", step, unit.chain_digest, level.text, codes.digest)
+def streams_of_chain(session: Session, purpose: str, unit: UnitPlan, codes: PrivateCodes) -> Streams:
+    """The words of every step of a chain: the same whichever level is revealed, so that levels stay coupled; secret.
+
+    The ledger is looked at once and not for each step of each batch.
+
+    Args:
+        session: the run.
+        purpose: ``draw`` or ``probe``.
+        unit: the noise unit.
+        codes: what is noised.
+    """
+    streams = session.streams(purpose)
+
+    @cache
+    def of(step: Purpose, level: Epsilon) -> Keystream:
+        return streams("chain", step, unit.chain_digest, level.text, codes.digest)
+
+    return of

@@ -1,11 +1,13 @@
 """How a release grows with its rows: memory, time by stage, the orchestrator's share; rewrites its part of RESULTS.md.
 
-    python tests/benchmarks/scale.py [--rows 100000,1000000] [--format parquet|csv] [--narrow] [--plain] [--dry]
+    python tests/benchmarks/scale.py [--rows 100000,1000000,...] [--format parquet|csv] [--narrow] [--plain] [--dry]
 
 Rows are drawn from the demonstration's own file by a public keystream and written batch by batch, so that the source
 never stands in memory. Ten columns: the demonstration's seven, hours and age beside them, and a public one of text.
 ``--narrow`` has one number and one category only. Every release runs in a process of its own (``scale_worker.py``);
-memory is the largest sum over that process and its children, looked at twenty times a second.
+memory is the largest sum over that process and its children, looked at twenty times a second. ``--plain`` runs the same
+task bodies as plain functions beside every flow: what is more in the flow is the orchestrator's. The largest run is
+profiled (``where_time_goes.py``).
 """
 
 from __future__ import annotations
@@ -29,6 +31,7 @@ import pyarrow.csv as pacsv
 import pyarrow.parquet as pq
 from results import machine, table, write_section
 from ruamel.yaml import YAML
+from where_time_goes import BOUNDS, PREFECT
 
 from trasgo_lib.data.row_order import shuffled
 from trasgo_lib.data.spool import Spool
@@ -240,6 +243,7 @@ def main() -> None:
     parser.add_argument("--plain", action="store_true")
     parser.add_argument("--dry", action="store_true")
     options = parser.parse_args()
+    section = "scale-narrow" if options.narrow else "scale"
     lines = [machine("pyarrow", "prefect"), ""]
     runs = []
     for rows in map(int, options.rows.split(",")):
@@ -250,30 +254,67 @@ def main() -> None:
             for name, stage in by_stage(found[how]).items() if how in found else ():
                 words = f"{stage.wall:8.2f} s wall {stage.cpu:8.2f} s cpu {stage.peak_mib:7.0f} MiB"
                 print(f"  {how:6} {name:16} {words}", flush=True)
+        for what, seconds in found["flow"]["places"].items():
+            print(f"  {seconds:8.2f} s {what}", flush=True)
         shuffle, encoding = shuffle_and_encode(rows)
         found["shuffle"], found["encoding"] = shuffle, encoding
         print(f"  shuffle {shuffle:.2f} s, Parquet encoding {encoding:.2f} s", flush=True)
         if not options.dry:
-            write_section("scale", [*lines, *report(runs)])
+            write_section(section, [*lines, *report(runs)])
 
 
 def report(runs: Sequence[dict[str, Any]]) -> list[str]:
     """The tables of RESULTS.md."""
     names = ("ingest", "draw_unit", "measure_round", "check_release", "measure_exactly", "publish")
-    head = ["rows", "source", "memory, MiB", "goal", "run, s", "processor, s", "us a row", "Prefect's share"]
+    head = ["rows", "source", "memory, MiB", "goal", "run, s", "processor, s", "us a further row"]
     head += [*(f"{name}, s" for name in names), "shuffle, s", "Parquet encoding, s"]
-    return table(head, [_line(found, names) for found in runs])
+    lines = [_line(found, before, names) for found, before in zip(runs, [None, *runs[:-1]], strict=True)]
+    return [*table(head, lines), "", *_of_prefect(runs), "", *_where(runs[-1])]
 
 
-def _line(found: dict[str, Any], names: Sequence[str]) -> list[str]:
+def _line(found: dict[str, Any], before: dict[str, Any] | None, names: Sequence[str]) -> list[str]:
     seen = by_stage(found["flow"])
-    flow, rows, memory = seen["flow"], found["rows"], found["flow"]["memory_mib"]
-    share = "" if "plain" not in found else f"{100 * (1 - by_stage(found['plain'])['flow'].cpu / flow.cpu):.1f} %"
+    flow, memory = seen["flow"], found["flow"]["memory_mib"]
     goal = "reached" if memory <= GOAL_MIB else "**missed**"
-    head = [f"{rows:,}", found["kind"], f"{memory:.0f}", goal, f"{found['flow']['total']:.0f}", f"{flow.cpu:.1f}"]
-    head += [f"{1e6 * flow.cpu / rows:.2f}", share]
+    head = [f"{found['rows']:,}", found["kind"], f"{memory:.0f}", goal, f"{found['flow']['total']:.0f}"]
+    head += [f"{flow.cpu:.1f}", "" if before is None else f"{_slope(before, found):.2f}"]
     stages = [f"{seen[name].cpu:.1f}" if name in seen else "" for name in names]
     return [*head, *stages, f"{found['shuffle']:.2f}", f"{found['encoding']:.2f}"]
+
+
+def _slope(before: dict[str, Any], found: dict[str, Any]) -> float:
+    """Microseconds of processor time for each row more."""
+    cpu = [by_stage(run["flow"])["flow"].cpu for run in (before, found)]
+    return 1e6 * (cpu[1] - cpu[0]) / (found["rows"] - before["rows"])
+
+
+def _of_prefect(runs: Sequence[dict[str, Any]]) -> list[str]:
+    """The orchestrator's own time, found in two ways: by where the flow's time goes, and against plain functions."""
+    head = ["rows", "in the flow's process, s", "its server, s", "share of the flow", "plain functions, s"]
+    head += ["share against them", "server until the flow began, s"]
+    return table(head, [_prefect_line(found) for found in runs])
+
+
+def _prefect_line(found: dict[str, Any]) -> list[str]:
+    flow = by_stage(found["flow"])["flow"].cpu
+    own, (start, server) = found["flow"]["places"].get(PREFECT, 0.0), found["flow"]["server"]
+    line = [f"{found['rows']:,}", f"{own:.1f}", f"{server:.1f}", f"{100 * (own + server) / (flow + server):.1f} %"]
+    if "plain" not in found:
+        return [*line, "", "", f"{start:.1f}"]
+    plain = by_stage(found["plain"])["flow"].cpu
+    return [*line, f"{plain:.1f}", f"{100 * (1 - plain / (flow + server)):.1f} %", f"{start:.1f}"]
+
+
+def _where(found: dict[str, Any]) -> list[str]:
+    """Where the largest run's processor time goes."""
+    places = found["flow"]["places"]
+    whole = sum(places.values())
+    lines = [
+        [what, f"{seconds:.1f}", f"{100 * seconds / whole:.0f} %", BOUNDS.get(what, "")]
+        for what, seconds in places.items()
+        if seconds >= whole / 100
+    ]
+    return [f"{found['rows']:,} rows, by place:", "", *table(["what", "s", "share", "bound by"], lines)]
 
 
 if __name__ == "__main__":

@@ -18,6 +18,8 @@ from functools import wraps
 from pathlib import Path
 from typing import Any
 
+from where_time_goes import Looker, children_seconds
+
 STAGES = ("ingest", "reserve", "draw_unit", "measure_round", "prepare_probe", "check_release", "mark_checked")
 STAGES += ("gather", "measure_exactly", "require_same_source", "hold", "publish")
 
@@ -38,6 +40,21 @@ def _timed(name: str, body: Callable[..., Any], seen: list[dict[str, Any]]) -> C
         finally:
             clocks = {"wall": [begin[0], time.perf_counter()], "cpu": [begin[1], time.process_time()]}
             seen.append({"stage": name, **clocks, "peak_mib": _peak_mib()})
+
+    return run
+
+
+def _looked_at(body: Callable[..., Any], seen: dict[str, Any]) -> Callable[..., Any]:
+    """The whole flow: where its time goes, and what its children took before and meanwhile."""
+
+    @wraps(body)
+    def run(*args: Any, **options: Any) -> Any:
+        looker, before = Looker(), children_seconds()
+        looker.start()
+        try:
+            return body(*args, **options)
+        finally:
+            seen.update(places=looker.stop(), server=[before, children_seconds() - before])
 
     return run
 
@@ -68,10 +85,10 @@ def main() -> None:
     for name in STAGES:
         task = getattr(flow, name)
         task.fn = _timed(name, task.fn, seen)
+    looked: dict[str, Any] = {}
     begin = time.perf_counter()
+    flow.release.fn = _looked_at(_timed("flow", flow.release.fn, seen), looked)
     if how == "flow":
-        inner = flow.release.fn
-        flow.release.fn = _timed("flow", inner, seen)
         sys.argv = ["trasgo", "run", str(config), "--quiet"]
         try:
             command()
@@ -79,11 +96,12 @@ def main() -> None:
             if end.code:
                 raise
     else:
-        _run_plain(flow, config, seen)
-    seen_path.write_text(json.dumps({"total": time.perf_counter() - begin, "stages": seen}), encoding="utf-8")
+        _run_plain(flow, config)
+    found = {"total": time.perf_counter() - begin, "stages": seen, **looked}
+    seen_path.write_text(json.dumps(found), encoding="utf-8")
 
 
-def _run_plain(flow: Any, config: Path, seen: list[dict[str, Any]]) -> None:
+def _run_plain(flow: Any, config: Path) -> None:
     from tasks.session import RunRef
     from trasgo_lib.plan import read_plan
 
@@ -94,7 +112,7 @@ def _run_plain(flow: Any, config: Path, seen: list[dict[str, Any]]) -> None:
         loaded, _ = read_plan(config)
         home = os.environ["TRASGO_HOME"]
         ref = RunRef(config=str(config.absolute()), config_digest=loaded.text_digest, home=home, actor="benchmark")
-        _timed("flow", flow.release.fn, seen)(ref, os.cpu_count() or 1)
+        flow.release.fn(ref, os.cpu_count() or 1)
 
 
 if __name__ == "__main__":

@@ -111,7 +111,9 @@ class FixedTexts:
             places >>= self.shift
             guess = self.guesses.take(places.view(np.int64), mode="clip")
             for at, words in windows:
-                if not np.array_equal(words.take(guess, mode="clip"), _words(characters, here, part.size, self.width, at)):
+                if not np.array_equal(
+                    words.take(guess, mode="clip"), _words(characters, here, part.size, self.width, at)
+                ):
                     return False
             part[:] = guess
         return True

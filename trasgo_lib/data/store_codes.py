@@ -203,6 +203,16 @@ def read_batches(column: StoredColumn, key: bytes | None = None) -> Iterator[NDA
         yield read_batch(ref, key)
 
 
+def remove_batches(column: StoredColumn) -> None:
+    """Take the files of a draw off the disk; what is gone already is passed over.
+
+    Args:
+        column: a draw that a newer one of its unit supersedes; it can be drawn again from the key.
+    """
+    for ref in column.batches:
+        Path(ref.path).unlink(missing_ok=True)
+
+
 def read_codes(column: StoredColumn | Sequence[BatchRef], key: bytes | None = None) -> NDArray[np.int32]:
     """All codes of a noise unit at once: int32[rows]; for tests and small files, since it holds the whole column."""
     batches = column if isinstance(column, Sequence) else column.batches

@@ -125,7 +125,9 @@ def read_column(values: Column, name: str) -> ReadColumn:
 
 
 def _lists_labels(dictionary: pa.Array) -> bool:
-    return _kind(dictionary.type) == "label" and not dictionary.null_count and len(dictionary.unique()) == len(dictionary)
+    return (
+        _kind(dictionary.type) == "label" and not dictionary.null_count and len(dictionary.unique()) == len(dictionary)
+    )
 
 
 def _of_large_texts(array: pa.DictionaryArray) -> pa.Array:

@@ -175,7 +175,7 @@ def _counted(values: NDArray[Any], least: int, size: int) -> NDArray[np.int64] |
 
 
 def sums_of_pairs(columns: Sequence[NDArray[np.unsignedinteger]]) -> tuple[list[int], NDArray[np.int64]] | None:
-    """Exact sums of every column, and of the products of every two: int64[columns, columns]; None where they may not fit.
+    """Exact sums of every column, and of the products of every two; None where they may not fit 64 bits.
 
     Chunks are multiplied as float64 matrices. Their sums stay below 2**53, so no order of adding can round them.
 
