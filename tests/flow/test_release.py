@@ -32,6 +32,7 @@ def test_a_release_is_complete_and_verifies(published: Office) -> None:
         "channel.json",
         "statement.json",
         "report.md",
+        "report.html",
         "signing-key.pem",
         "ro-crate-metadata.json",
         "SHA256SUMS",

@@ -36,6 +36,7 @@ KEYS = [
     "channel.json",
     "statement.json",
     "report.md",
+    "report.html",
     "ro-crate-metadata.json",
     "SHA256SUMS",
     "manifest.json",
@@ -201,7 +202,7 @@ def evidence(made: Any, **changes: Any) -> Evidence:
 def test_restricted_files_are_private_and_valid(made: Any, tmp_path: Path) -> None:
     package = stage_restricted(evidence(made), tmp_path)
     names = ["input_report", "losses", "checks", "provenance", "ledger"]
-    assert [file.key for file in package.files] == [f"{name}.json" for name in names] + ["report.md"]
+    assert [file.key for file in package.files] == [f"{name}.json" for name in names] + ["report.md", "report.html"]
     assert set(names) < set(SCHEMAS)
     for name in names:
         file = package.file(f"{name}.json")
