@@ -97,7 +97,7 @@ def _outcome_alone(section: Any) -> Any:
     for block in section.content_blocks:
         if hasattr(block, "header") and hasattr(block.header, "string_template"):
             heading = block.header.string_template
-            heading["template"] = escape(heading["template"]).replace("$", "&#36;")
+            heading["template"] = escape(heading["template"].replace("$$", "$")).replace("$", "&#36;")
         if hasattr(block, "table"):
             block.table = [row[:2] for row in block.table]
             block.header_row = block.header_row[:2]
