@@ -12,7 +12,7 @@ from trasgo_lib.release import documents
 from trasgo_lib.release.data_files import create_staged
 from trasgo_lib.release.manifest import StagedFile, staged_file
 from trasgo_lib.release.package import REPORT, REPORT_PAGE, StagedPackage
-from trasgo_lib.reporting import RestrictedFacts, render_restricted_page, render_restricted_report
+from trasgo_lib.reporting import RestrictedFacts, render_restricted_report
 
 _FOLDER = "restricted"
 
@@ -84,6 +84,9 @@ def stage_restricted(evidence: Evidence, work: Path) -> StagedPackage:
         ValueError: for NaN or infinity in a document.
         VerificationError: for a document that does not satisfy its schema.
     """
+    # imported late: a verification loads this module and renders nothing
+    from trasgo_lib.reporting.restricted_page import render_restricted_page
+
     folder = work / _FOLDER
     staged = []
     for name, document in restricted_documents(evidence).items():

@@ -1,8 +1,11 @@
-"""Reports for people: public facts for everyone, and exact losses for those who may read them."""
+"""Reports for people: public facts for everyone, and exact losses for those who may read them.
+
+The pages are imported from their own modules, ``public_page`` and ``restricted_page``, by those who render them: a
+verification loads this room and renders nothing.
+"""
 
 from trasgo_lib.reporting.facts import DrawOutcome, ReleaseFacts, RoundRecord, UnitOutcome, unit_outcomes
 from trasgo_lib.reporting.public import render_report
-from trasgo_lib.reporting.public_page import render_report_page
 from trasgo_lib.reporting.restricted import (
     Annex,
     AnnexTable,
@@ -10,7 +13,6 @@ from trasgo_lib.reporting.restricted import (
     RoundFacts,
     render_restricted_report,
 )
-from trasgo_lib.reporting.restricted_page import render_restricted_page
 
 __all__ = [
     "Annex",
@@ -22,8 +24,6 @@ __all__ = [
     "RoundRecord",
     "UnitOutcome",
     "render_report",
-    "render_report_page",
-    "render_restricted_page",
     "render_restricted_report",
     "unit_outcomes",
 ]

@@ -22,10 +22,10 @@ from trasgo_lib.reporting import (
     RestrictedFacts,
     RoundFacts,
     UnitOutcome,
-    render_report_page,
-    render_restricted_page,
     render_restricted_report,
 )
+from trasgo_lib.reporting.public_page import render_report_page
+from trasgo_lib.reporting.restricted_page import render_restricted_page
 from trasgo_lib.utility import comparison_document, loss_columns, measure
 
 ROWS = 400
