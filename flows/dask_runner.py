@@ -108,7 +108,8 @@ class DaskRunner(DaskTaskRunner):
     def client(self) -> PrefectDaskClient:
         """The connection to the scheduler; made at first use."""
         if self._client is None:
-            client = self._exit_stack.enter_context(_Client(self.address, **self.client_kwargs))
+            made: _Client = _Client(self.address, **self.client_kwargs)  # type: ignore[no-untyped-call]
+            client = self._exit_stack.enter_context(made)
             client.orchestrator = self._orchestrator
             self._client = client
         return self._client

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator, Iterator
 from pathlib import Path
 
 from tasks.places import key_file, ledger_place, open_records, signing_key_file, wrapping_key
@@ -49,7 +49,7 @@ def _refused(look: Callable[[], object]) -> tuple[Fault, ...]:
     return ()
 
 
-def _key(plan: ReleasePlan, home: Path) -> Iterator[Finding]:
+def _key(plan: ReleasePlan, home: Path) -> Generator[Finding, None, WrappingKey | None]:
     """The wrapping key, and whether only its owner can read it; gives it back when it can be used."""
     try:
         key = wrapping_key(plan, home)

@@ -132,7 +132,7 @@ class CategoryDomain:
         found = pc.index_in(own, value_set=pa.array(self.codes, type=own.type))
         # codes: int32[own labels], -1 where a label is not declared, -2 where it is a missing value
         codes = np.where(own.is_null(), -2, found.fill_null(-1)).astype(np.int32)
-        rows = codes.take(array.indices.drop_null().to_numpy())
+        rows: Codes = codes.take(array.indices.drop_null().to_numpy())
         least = int(codes.min(initial=0))
         _refuse_missing(array.indices.null_count + (int(np.count_nonzero(rows == -2)) if least < -1 else 0))
         self._refuse_unknown(int(np.count_nonzero(rows < 0)) if least < 0 else 0)

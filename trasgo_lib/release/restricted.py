@@ -12,13 +12,7 @@ from trasgo_lib.release import documents
 from trasgo_lib.release.data_files import create_staged
 from trasgo_lib.release.manifest import StagedFile, staged_file
 from trasgo_lib.release.package import REPORT, REPORT_PAGE, StagedPackage, release_prefix
-from trasgo_lib.reporting import (
-    RestrictedFacts,
-    metadata,
-    render_restricted_page,
-    render_restricted_report,
-    risk_section,
-)
+from trasgo_lib.reporting import RestrictedFacts, metadata, render_restricted_report, risk_section
 
 _FOLDER = "restricted"
 
@@ -132,6 +126,9 @@ def stage_restricted(evidence: Evidence, work: Path) -> StagedPackage:
         ValueError: for NaN or infinity in a document.
         VerificationError: for a document that does not satisfy its schema.
     """
+    # imported late: a verification loads this module and renders nothing
+    from trasgo_lib.reporting.restricted_page import render_restricted_page
+
     plan = evidence.facts.plan
     written = {
         f"{name}.json": documents.dump(document, name) for name, document in restricted_documents(evidence).items()

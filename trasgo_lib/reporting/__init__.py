@@ -1,11 +1,13 @@
-"""Reports for people: public facts for everyone, and exact losses for those who may read them."""
+"""Reports for people: public facts for everyone, and exact losses for those who may read them.
+
+The pages are imported from their own modules, ``public_page`` and ``restricted_page``, by those who render them: a
+verification loads this room and renders nothing.
+"""
 
 from trasgo_lib.reporting.facts import DrawOutcome, ReleaseFacts, RoundRecord, UnitOutcome, unit_outcomes
 from trasgo_lib.reporting.howto import howto_analyse
 from trasgo_lib.reporting.public import render_report
-from trasgo_lib.reporting.public_page import render_report_page
 from trasgo_lib.reporting.restricted import RestrictedFacts, RoundFacts, render_restricted_report
-from trasgo_lib.reporting.restricted_page import render_restricted_page
 from trasgo_lib.reporting.risk import RISK_NOTES, risk_section, risk_tables
 
 __all__ = [
@@ -18,8 +20,6 @@ __all__ = [
     "UnitOutcome",
     "howto_analyse",
     "render_report",
-    "render_report_page",
-    "render_restricted_page",
     "render_restricted_report",
     "risk_section",
     "risk_tables",

@@ -81,7 +81,7 @@ def _whiskers(facts: RestrictedFacts, exact: Mapping[str, Mapping[str, Any]]) ->
         if unit.target is None or entry is None:
             continue
         ceiling, loss = float(unit.target.ceiling) or 1e-12, unit.target.loss
-        found = [column[loss] for column in exact.values() if column["unit"] == unit.name]
+        found = [column.get(loss) for column in exact.values() if column.get("unit") == unit.name]
         truth = None if not found or None in found else max(found) / ceiling
         estimate = None
         if entry.loss is not None and entry.interval is not None:

@@ -65,12 +65,12 @@ def code_numbers(column: ReadColumn) -> CodedColumn:
         return CodedColumn(nothing + 1, 1, nothing, present)
     if values.dtype.kind == "f":
         refuse_infinite(known, column.name)
-    scores = _scores(values, known)
+    exact = _scores(values, known)
     distinct, codes = np.unique(values, return_inverse=True)
     size, codes = distinct.size, codes.astype(np.int64, copy=False)
     if column.values.null_count == 0:
-        return CodedColumn(codes, size, scores, None)
-    return CodedColumn(np.where(present, codes, size), size, np.where(present, scores, 0), present)
+        return CodedColumn(codes, size, exact, None)
+    return CodedColumn(np.where(present, codes, size), size, np.where(present, exact, 0), present)
 
 
 def _present(values: pa.Array) -> NDArray[np.bool_]:

@@ -4,7 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from itertools import combinations
-from typing import Any
+from typing import Any, cast
+
+import numpy as np
+from numpy.typing import NDArray
 
 from trasgo_lib.errors import ConfigError, Reason
 from trasgo_lib.utility.coding import CodedColumn, code_labels, code_numbers
@@ -120,8 +123,8 @@ class _FrameStatistics:
 
     def _known_moments(self) -> dict[tuple[str, str], PairMoments]:
         """Moments of all pairs of complete columns of small scores, taken in one pass."""
-        short = {
-            name: column.scores
+        short: dict[str, NDArray[np.unsignedinteger]] = {
+            name: cast("NDArray[np.unsignedinteger]", column.scores)
             for name, column in self._columns.items()
             if column.present is None and column.scores.dtype.kind == "u"
         }

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from html import escape
 from pathlib import Path
 from typing import Any
 
@@ -15,17 +16,16 @@ from trasgo_lib.checks import CheckReport, CheckResult
 from trasgo_lib.config import load_config
 from trasgo_lib.plan import ReleasePlan, compile_plan
 from trasgo_lib.reporting import (
-    Annex,
-    AnnexTable,
+    RISK_NOTES,
     DrawOutcome,
     ReleaseFacts,
     RestrictedFacts,
     RoundFacts,
     UnitOutcome,
-    render_report_page,
-    render_restricted_page,
     render_restricted_report,
 )
+from trasgo_lib.reporting.public_page import render_report_page
+from trasgo_lib.reporting.restricted_page import render_restricted_page
 from trasgo_lib.utility import comparison_document, loss_columns, measure
 
 ROWS = 400
@@ -91,7 +91,6 @@ def restricted(plan: ReleasePlan) -> RestrictedFacts:
 
     measurement = measure(readers(0), readers(1), loss_columns(plan), rows=ROWS)
     rounds = tuple(RoundFacts(1, unit.name, unit.rungs[0], 0.04, True, (0.02, 0.06)) for unit in plan.units)
-    risk = AnnexTable("Records picked out", ("attacker", "share", "by chance"), (("knows <all>", "4 %", "1 %"),))
     return RestrictedFacts(
         plan,
         "published",
@@ -100,7 +99,7 @@ def restricted(plan: ReleasePlan) -> RestrictedFacts:
         {"rows": ROWS, "columns": [{"name": "day", "missing": 3}]},
         measurement.losses.to_json(),
         comparison=comparison_document(measurement, loss_columns(plan)),
-        annexes=(Annex("Audit of <risk>", ("It describes and gates nothing.",), (risk,)),),
+        risk={"not_computed": "Audit <of> risk"},
     )
 
 
@@ -144,14 +143,15 @@ def test_figures_of_the_page_are_those_of_the_comparison(restricted: RestrictedF
     assert sum(counted) == sum(place["moved"]) == ROWS
 
 
-def test_an_annex_stands_in_both_forms_of_the_report(restricted: RestrictedFacts) -> None:
+def test_the_risk_audit_stands_in_both_forms_of_the_report(restricted: RestrictedFacts) -> None:
     page, text = render_restricted_page(restricted, CHECKS), render_restricted_report(restricted)
-    assert "<h2>Audit of &lt;risk&gt;</h2>" in page and "knows &lt;all&gt;" in page
-    assert "## Audit of &lt;risk&gt;" in text and "| knows &lt;all&gt; | 4 % | 1 % |" in text
+    assert "<h2>Risk audit</h2>" in page and "<td>Audit &lt;of&gt; risk</td>" in page
+    assert "## Risk audit" in text and "| not computed | Audit &lt;of&gt; risk |" in text
+    assert all(escape(words) in page and words in text for words in RISK_NOTES)
 
 
 def test_without_a_comparison_there_are_no_pictures_of_it(restricted: RestrictedFacts) -> None:
-    bare = replace(restricted, comparison={}, losses={"columns": [], "not_computed": "ValueError"}, annexes=())
+    bare = replace(restricted, comparison={}, losses={"columns": [], "not_computed": "ValueError"}, risk={})
     page = render_restricted_page(bare, CheckReport(()))
     assert "could not be computed: ValueError" in page and "None were run" in page
     assert 'id="distributions"' not in page and 'id="places"' not in page
