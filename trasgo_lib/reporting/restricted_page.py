@@ -82,7 +82,8 @@ def _whiskers(facts: RestrictedFacts, exact: Mapping[str, Mapping[str, Any]]) ->
             continue
         ceiling, loss = float(unit.target.ceiling) or 1e-12, unit.target.loss
         found = [column.get(loss) for column in exact.values() if column.get("unit") == unit.name]
-        truth = None if not found or None in found else max(found) / ceiling
+        known = [value for value in found if value is not None]
+        truth = max(known) / ceiling if known and len(known) == len(found) else None
         estimate = None
         if entry.loss is not None and entry.interval is not None:
             estimate = (entry.loss / ceiling, entry.interval[0] / ceiling, entry.interval[1] / ceiling)

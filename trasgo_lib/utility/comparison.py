@@ -57,7 +57,7 @@ def _bars(column: LossColumn, before: Histogram, after: Histogram) -> dict[str, 
         parts = column.bins if column.bins is not None and column.bins <= MOST_BARS else MOST_BARS
         bins = equal_bins(column.size, parts)
         counts = [one.binned(bins)[:-1].tolist() for one in (before, after)]
-        codes: list[int | None] = np.flatnonzero(np.diff(bins, prepend=-1)).tolist()
+        codes: list[int | None] = [*map(int, np.flatnonzero(np.diff(bins, prepend=-1)))]
         kind = "number"
     else:
         kind, kept = "label", _frequent(after.counts[:-1] + before.counts[:-1])
