@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from fractions import Fraction
-from functools import cache
+from functools import cache, lru_cache
 from typing import Any
 
 from trasgo_lib.amounts import Epsilon, Rho
@@ -22,6 +22,9 @@ from trasgo_lib.noise.scales import l2_above
 
 _LARGEST = 2**62
 """Answers are 64-bit numbers, and OpenDP adds with saturation; half the range is left for the noise."""
+
+_KEPT = 64
+"""Measurements kept: making one costs milliseconds, drawing from it microseconds; they hold no state and no data."""
 
 
 def add_laplace(values: Sequence[int], scale: float, l1: int, claim: Epsilon) -> tuple[int, ...]:
@@ -37,9 +40,7 @@ def add_laplace(values: Sequence[int], scale: float, l1: int, claim: Epsilon) ->
         BudgetError: OpenDP's map says that it costs more; nothing was drawn.
         ValueError: a number beyond 2**62.
     """
-    dp = _opendp()
-    domain = dp.vector_domain(dp.atom_domain(T="i64"), len(values))
-    measurement = dp.m.make_laplace(domain, dp.l1_distance(T="i64"), scale=scale)
+    measurement = _laplace(len(values), scale)
     _certify("discrete Laplace", measurement.map(l1), claim.fraction)
     return tuple(int(value) for value in measurement(_checked(values)))
 
@@ -57,9 +58,7 @@ def add_gaussian(values: Sequence[int], scale: float, l2_squared: int, claim: Rh
         BudgetError: OpenDP's map says that it costs more; nothing was drawn.
         ValueError: a number beyond 2**62.
     """
-    dp = _opendp()
-    domain = dp.vector_domain(dp.atom_domain(T="i64"), len(values))
-    measurement = dp.m.make_gaussian(domain, dp.l2_distance(T="f64"), scale=scale)
+    measurement = _gaussian(len(values), scale)
     _certify("discrete Gaussian", measurement.map(l2_above(l2_squared)), claim.fraction)
     return tuple(int(value) for value in measurement(_checked(values)))
 
@@ -80,8 +79,7 @@ def noisy_max(scores: Sequence[int], scale: float, linf: int, claim: Epsilon, be
     Source:
         McKenna, Sheldon, "Permute-and-flip: a new mechanism for differentially private selection" (2020).
     """
-    dp = _opendp()
-    measurement = _top_k(scores, dp.max_divergence(), scale, best)
+    measurement = _top_k(len(scores), "max_divergence", scale, best)
     _certify("noisy max", measurement.map(linf), claim.fraction)
     return tuple(int(place) for place in measurement(_checked(scores)))
 
@@ -101,7 +99,7 @@ def exponential_choice(scores: Sequence[int], scale: float, linf: int, claim: Ep
     Raises:
         BudgetError: OpenDP's map says that it costs more; nothing was drawn.
     """
-    measurement = _top_k(scores, _opendp().zero_concentrated_divergence(), scale, 1)
+    measurement = _top_k(len(scores), "zero_concentrated_divergence", scale, 1)
     _certify("exponential mechanism", measurement.map(linf), claim.fraction**2 / 8)
     return int(measurement(_checked(scores))[0])
 
@@ -122,17 +120,35 @@ def concentrated_choice(scores: Sequence[int], scale: float, linf: int, claim: R
     Source:
         Durfee, Rogers, "Practical differentially private top-k selection" (2019), Lemma 4.2.
     """
-    measurement = _top_k(scores, _opendp().zero_concentrated_divergence(), scale, best)
+    measurement = _top_k(len(scores), "zero_concentrated_divergence", scale, best)
     _certify("Gumbel noise", measurement.map(linf), claim.fraction)
     return tuple(int(place) for place in measurement(_checked(scores)))
 
 
-def _top_k(scores: Sequence[int], measure: Any, scale: float, best: int) -> Any:
+@lru_cache(maxsize=_KEPT)
+def _laplace(length: int, scale: float) -> Any:
     dp = _opendp()
-    if not 1 <= best <= len(scores):
-        raise ValueError(f"{best} of {len(scores)} scores cannot be reported")
-    domain = dp.vector_domain(dp.atom_domain(T="i64"), len(scores))
-    return dp.m.make_noisy_top_k(domain, dp.linf_distance(T="i64"), measure, k=best, scale=scale)
+    return dp.m.make_laplace(_vectors(length), dp.l1_distance(T="i64"), scale=scale)
+
+
+@lru_cache(maxsize=_KEPT)
+def _gaussian(length: int, scale: float) -> Any:
+    dp = _opendp()
+    return dp.m.make_gaussian(_vectors(length), dp.l2_distance(T="f64"), scale=scale)
+
+
+@lru_cache(maxsize=_KEPT)
+def _top_k(length: int, measure: str, scale: float, best: int) -> Any:
+    dp = _opendp()
+    if not 1 <= best <= length:
+        raise ValueError(f"{best} of {length} scores cannot be reported")
+    loss = getattr(dp, measure)()
+    return dp.m.make_noisy_top_k(_vectors(length), dp.linf_distance(T="i64"), loss, k=best, scale=scale)
+
+
+def _vectors(length: int) -> Any:
+    dp = _opendp()
+    return dp.vector_domain(dp.atom_domain(T="i64"), length)
 
 
 def _checked(values: Sequence[int]) -> list[int]:

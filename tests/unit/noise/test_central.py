@@ -115,8 +115,8 @@ def test_choices_follow_the_exponential_law_and_permute_and_flip() -> None:
     scores, scale, epsilon = [0, 1, 2], 2.0, Epsilon.parse("1.000001")
     weights = [math.exp(score / scale) for score in scores]
     exponential = {place: weight / sum(weights) for place, weight in enumerate(weights)}
-    chosen = [exponential_choice(scores, scale, 1, epsilon) for _ in range(4000)]
-    flipped = [noisy_max(scores, scale, 1, epsilon)[0] for _ in range(4000)]
+    chosen = [exponential_choice(scores, scale, 1, epsilon) for _ in range(2000)]
+    flipped = [noisy_max(scores, scale, 1, epsilon)[0] for _ in range(2000)]
     assert _p_value(chosen, exponential) > FALSE_ALARM
     assert _p_value(flipped, _permute_and_flip(scores, scale)) > FALSE_ALARM
     assert _p_value(flipped, exponential) < FALSE_ALARM
