@@ -235,12 +235,7 @@ def test_the_next_version_names_the_manifest_of_the_one_before(second: Office, p
 def test_points_dates_and_missing_values_are_redrawn_in_source_order(tmp_path: Path) -> None:
     desk = Desk(tmp_path)
     desk.open_account(geo_per_km="100")
-    columns = [
-        point("place"),
-        date("day", mechanism="gaussian"),
-        number("n", "0", "9", missing="code", epsilon="2"),
-        public("w"),
-    ]
+    columns = [point("place"), date("day", mechanism="gaussian"), number("n", "0", "9", missing="code", epsilon="2"), public("w")]
     desk.declare("mixed", columns)
     rows = [
         f"40.{500 + row % 400},-73.{700 + row % 250},{1 + row % 28}/03/2017,{row % 10 if row % 7 else ''},w{row}"

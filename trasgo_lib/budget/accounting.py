@@ -128,7 +128,8 @@ def cost(event: LossEvent, max_rows: int = 1) -> Cost:
         max_rows: most rows of one privacy unit, m; at least 1; public.
 
     Returns:
-        For local draws the event ``max_rows`` times over; central queries count all rows of a unit already. Delta grows as ``delta * (e**(m eps) - 1) / (e**eps - 1)``, rounded up.
+        For local draws the event ``max_rows`` times over; central queries count all rows of a unit already. Delta of a
+        group grows as ``delta * (e**(m eps) - 1) / (e**eps - 1)``, rounded up.
 
     Raises:
         BudgetError: for an event type without a rule, or a ``max_rows`` below 1.

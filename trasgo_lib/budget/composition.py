@@ -1,7 +1,7 @@
 """What a list of loss events adds up to under every composition: a report, of which one governs and is fixed before.
 
-Basic and zero-concentrated sums are exact and rounded up. Advanced, Renyi and privacy-loss-distribution figures hold for
-events that were declared in advance; they are floats for people, rounded up to 1e-4. The only module that imports
+Basic and zero-concentrated sums are exact and rounded up. Advanced, Renyi and privacy-loss-distribution figures hold
+for events that were declared in advance; they are floats for people, rounded up to 1e-4. The only module that imports
 dp-accounting, and only when a report is asked for.
 
 Neighbours differ in one unit's values. The sensitivities behind our events are counted for that, so dp-accounting's

@@ -3,8 +3,8 @@
 An event holds only the parameters that accounting needs. Events are never removed and never change meaning, since
 ledgers outlive versions; an unknown one is refused. What an event costs is in ``trasgo_lib.budget.accounting``.
 
-Events of local draws are *per row*, and a unit of m rows pays m times. Events of central queries are *per privacy unit*:
-the sensitivity behind them has counted all rows of a unit already.
+Events of local draws are *per row*, and a unit of m rows pays m times. Events of central queries are *per privacy
+unit*: the sensitivity behind them has counted all rows of a unit already.
 """
 
 from __future__ import annotations

@@ -25,12 +25,40 @@ from trasgo_lib.config.domains import (
 )
 from trasgo_lib.config.embargo import Embargo, parse_embargo
 from trasgo_lib.config.faults import closest, in_file_order
-from trasgo_lib.config.keys import documented_keys
+from trasgo_lib.config.keys import documented_keys, documented_query_keys
 from trasgo_lib.config.ledger import LedgerAddress, PostgresDatabase, SqliteFile, ledger_address
-from trasgo_lib.config.load import LoadedConfig, SoundPart, json_schema, json_schema_text, load_config, load_sound_part
+from trasgo_lib.config.load import (
+    LoadedConfig,
+    LoadedStatistics,
+    SoundPart,
+    holds_queries,
+    json_schema,
+    json_schema_text,
+    load_config,
+    load_sound_part,
+    load_statistics,
+)
 from trasgo_lib.config.load_prior import LoadedPrior, load_prior, prior_here
 from trasgo_lib.config.prior import PriorColumn, PriorCorrelation, PriorFile, PriorSpec
 from trasgo_lib.config.publishing import ROWS_PER_BATCH, Publish, S3Spec
+from trasgo_lib.config.queries import (
+    QUERY_TYPES,
+    AboveQuery,
+    AnyQuery,
+    BestQuery,
+    Candidate,
+    Condition,
+    CountQuery,
+    CrosstabQuery,
+    ExtremeQuery,
+    HistogramQuery,
+    MeanQuery,
+    MedianQuery,
+    QuantileQuery,
+    SumQuery,
+    TopQuery,
+    VarianceQuery,
+)
 from trasgo_lib.config.release import (
     Checks,
     CsvOptions,
@@ -44,32 +72,46 @@ from trasgo_lib.config.release import (
     Source,
     UnitColumn,
 )
+from trasgo_lib.config.statistics import StatisticsConfig
 
 __all__ = [
+    "QUERY_TYPES",
     "ROWS_PER_BATCH",
+    "AboveQuery",
+    "AnyQuery",
+    "BestQuery",
     "BoxSpec",
+    "Candidate",
     "CategoryColumn",
     "CategorySpec",
     "CellsSpec",
     "Checks",
     "Column",
+    "Condition",
+    "CountQuery",
+    "CrosstabQuery",
     "CsvOptions",
     "DateColumn",
     "DateSpec",
     "Document",
     "Embargo",
+    "ExtremeQuery",
     "GeoSpec",
     "GroupSpec",
     "HierarchySpec",
+    "HistogramQuery",
     "KeyPath",
     "Keys",
     "LedgerAddress",
     "LedgerSpec",
     "LoadedConfig",
     "LoadedPrior",
+    "LoadedStatistics",
     "Loop",
     "LossName",
     "Mark",
+    "MeanQuery",
+    "MedianQuery",
     "NoisedColumn",
     "NumberColumn",
     "NumberSpec",
@@ -83,6 +125,7 @@ __all__ = [
     "PriorSpec",
     "Privacy",
     "Publish",
+    "QuantileQuery",
     "ReleaseConfig",
     "ReleaseInfo",
     "Replace",
@@ -90,10 +133,16 @@ __all__ = [
     "SoundPart",
     "Source",
     "SqliteFile",
+    "StatisticsConfig",
+    "SumQuery",
     "TargetSpec",
+    "TopQuery",
     "UnitColumn",
+    "VarianceQuery",
     "closest",
     "documented_keys",
+    "documented_query_keys",
+    "holds_queries",
     "in_file_order",
     "json_schema",
     "json_schema_text",
@@ -101,6 +150,7 @@ __all__ = [
     "load_config",
     "load_prior",
     "load_sound_part",
+    "load_statistics",
     "parse_embargo",
     "prior_here",
 ]
