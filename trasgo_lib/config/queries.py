@@ -181,7 +181,7 @@ class HistogramQuery(_Table):
     type: Literal["histogram"] = Field(description=CountQuery.model_fields["type"].description, examples=["histogram"])
     column: ColumnName = Field(description=SumQuery.model_fields["column"].description, examples=["region"])
     bins: int | None = Field(
-        default=None, ge=1, le=4096, description="equal bins of a number or date; default every value", examples=[20]
+        default=None, ge=2, le=4096, description="equal bins of a number or date; default every value", examples=[20]
     )
 
 
