@@ -15,7 +15,18 @@ from trasgo_lib.plan.rules import check_names, check_places, check_roles
 from trasgo_lib.plan.totals import rows_per_unit
 
 NO_MECHANISM = "none"
-_OF_MECHANISMS = ("mechanism", "target", "epsilon", "start", "delta", "utility", "bins", "noise_bins", "width", "output")
+_OF_MECHANISMS = (
+    "mechanism",
+    "target",
+    "epsilon",
+    "start",
+    "delta",
+    "utility",
+    "bins",
+    "noise_bins",
+    "width",
+    "output",
+)
 
 
 def compile_source(loaded: LoadedConfig, faults: FaultCollector) -> ReleasePlan | None:

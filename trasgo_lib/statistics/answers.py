@@ -214,7 +214,11 @@ def _chosen(query: QueryPlan, drawn: Drawn) -> tuple[tuple[Cell, ...], int]:
     if part.noise == "sparse_vector":
         asked = dict(zip(options.labels, (number == 1 for number in numbers), strict=False))
         cells = [
-            Cell((("question", name),), asked.get(name), reason="" if name in asked else "not asked: the cutoff was reached")
+            Cell(
+                (("question", name),),
+                asked.get(name),
+                reason="" if name in asked else "not asked: the cutoff was reached",
+            )
             for name in options.labels
         ]
         return tuple(cells), part.half_width

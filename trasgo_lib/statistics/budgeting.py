@@ -96,7 +96,12 @@ def additive(wanted: tuple[Wanted, ...], budget: Budget) -> tuple[tuple[Part, ..
 
 
 def choice(
-    name: str, sensitivity: Sensitivity, budget: Budget, candidates: int, best: int, law: Literal["exponential", "noisy_max"]
+    name: str,
+    sensitivity: Sensitivity,
+    budget: Budget,
+    candidates: int,
+    best: int,
+    law: Literal["exponential", "noisy_max"],
 ) -> tuple[tuple[Part, ...], LossEvent]:
     """A choice of places: by the exponential mechanism, or by report noisy max for the best few.
 

@@ -39,8 +39,8 @@ def check_consistency(queries: Sequence[QueryPlan], faults: FaultCollector) -> N
             claimed.setdefault(name, query.name)
             if came is not None:
                 required = (
-                    "counts, histograms without bins or whole tables over some of the columns of this whole table, with "
-                    "the same conditions and every row of a unit, each total of one table"
+                    "counts, histograms without bins or whole tables over some of the columns of this whole table, "
+                    "with the same conditions and every row of a unit, each total of one table"
                 )
                 faults.add(Reason.BAD_PARAMETER, path, required=required, came=came, fix="Correct or remove it.")
 

@@ -161,13 +161,11 @@ def _kept(query: QueryPlan, source: PrivateRows, key: bytes, names: Sequence[str
     return keep_bounded(units, cells, query.bounds, key)
 
 
-def keep_bounded(
-    units: NDArray[np.int64], cells: NDArray[np.int64], bounds: Bounds, key: bytes
-) -> NDArray[np.bool_]:
+def keep_bounded(units: NDArray[np.int64], cells: NDArray[np.int64], bounds: Bounds, key: bytes) -> NDArray[np.bool_]:
     """Which rows count when a unit may count in so many groups, with so many rows in each.
 
-    Of a unit with too many, those stay whose keyed hash is smallest: of (unit, group), then of (unit, row). So what stays
-    of one unit depends on nothing but that unit's rows, their places in the shuffled order, and the key.
+    Of a unit with too many, those stay whose keyed hash is smallest: of (unit, group), then of (unit, row). So what
+    stays of one unit depends on nothing but that unit's rows, their places in the shuffled order, and the key.
 
     Args:
         units: keyed hash of each row's unit: int64[rows].

@@ -78,22 +78,22 @@ def half_width_in_words(query: QueryPlan, rows: int | None) -> str:
     if query.options is not None:
         return _choice_in_words(query, part)
     if query.kind in ("count", "histogram", "crosstab"):
-        return f"{part.half_width} rows" + (" in each cell" if part.counts > 1 else "")
+        return f"off by at most {part.half_width} rows" + (" in each cell" if part.counts > 1 else "")
     if frame is None:
         return ""
     unit = f" {frame.words}" if frame.words else ""
     if query.kind == "sum":
         step = frame.step if part.measure == "code" else frame.unit
-        return f"{_short(step * part.half_width)}{unit}" + (" in each group" if part.counts > 1 else "")
+        return f"off by at most {_short(step * part.half_width)}{unit}" + (" in each group" if part.counts > 1 else "")
     if query.kind == "mean":
         step = frame.step if part.measure == "code" else frame.step / 2
         if query.is_whole and rows is not None:
-            return f"{_short(step * part.half_width / rows)}{unit} at {rows} rows"
-        return f"{_short(step * part.half_width)}{unit} over the number of rows" + (
+            return f"off by at most {_short(step * part.half_width / rows)}{unit} at {rows} rows"
+        return f"off by at most {_short(step * part.half_width)}{unit} over the number of rows" + (
             "" if query.is_whole else f", whose own noise is {query.part('rows').half_width} rows"
         )
     second = (frame.step / 2) ** 2 * query.part("squares").half_width
-    return f"{_short(second)}{unit} squared over the number of rows, and what the mean is off"
+    return f"off by at most {_short(second)}{unit} squared over the number of rows, and what the mean is off"
 
 
 def _choice_in_words(query: QueryPlan, part: Part) -> str:
@@ -121,8 +121,8 @@ def render_statistics(plan: StatisticsPlan) -> str:
         lines += ["", *_query_lines(query, plan.rows)]
     lines += [
         "",
-        "Neighbours: files with the same rows per unit, in which one unit's values are replaced. Each answer is drawn once,",
-        "stored in the restricted root before it is used, and served from there at no cost when the run is repeated.",
+        "Neighbours: files with the same rows per unit, in which one unit's values are replaced. Each answer is drawn",
+        "once, stored in the restricted root before it is used, and served from there at no cost when a run is repeated.",
     ]
     return "\n".join(lines)
 
@@ -141,7 +141,7 @@ def _query_lines(query: QueryPlan, rows: int | None) -> list[str]:
         )
         lines.append(f"{name}sensitivity {measured}: {moves.words}")
         lines.append(f"{name}noise {_LAWS[part.noise]}, scale {part.scale:.6g}")
-    lines.append(f"  off by at most (95 %): {half_width_in_words(query, rows)}")
+    lines.append(f"  with 95 %: {half_width_in_words(query, rows)}")
     return lines
 
 

@@ -10,13 +10,12 @@ from __future__ import annotations
 from trasgo_lib.statistics.model import Bounds, Frame, Measure, Sensitivity
 
 
-def of_rows(bounds: Bounds, cells: int, conditions: bool) -> Sensitivity:
+def of_rows(bounds: Bounds, cells: int) -> Sensitivity:
     """Counts of rows: one number, or one a cell.
 
     Args:
         bounds: contributions of one unit.
         cells: how many counts.
-        conditions: whether rows must meet conditions.
     """
     kept = bounds.kept
     if cells == 1:
@@ -68,7 +67,20 @@ def of_scores(bounds: Bounds, per_row: int, why: str) -> Sensitivity:
         why: in words.
     """
     move = bounds.kept * per_row
-    return Sensitivity(move, move * move, move, f"{_rows(bounds.kept)} of a unit, each {why}: {bounds.kept} x {per_row}")
+    return Sensitivity(
+        move, move * move, move, f"{_rows(bounds.kept)} of a unit, each {why}: {bounds.kept} x {per_row}"
+    )
+
+
+def of_labels(bounds: Bounds) -> Sensitivity:
+    """Counts of labels of which only places are told.
+
+    Args:
+        bounds: contributions of one unit.
+    """
+    move = min(bounds.rows, bounds.kept)
+    words = f"{_rows(move)} of a unit can enter or leave any label, one up and another down at once"
+    return Sensitivity(2 * bounds.kept, 2 * bounds.squares, move, words)
 
 
 def range_of(frame: Frame, measure: Measure) -> tuple[int, int]:
