@@ -52,13 +52,19 @@ def _execute(ref: RunRef, session: Session) -> None:
     """Run the flow; where it refused the input, raise the counts that the orchestrator was not told."""
     logging.getLogger("trasgo").info("starting the orchestrator (about 10 s; 25 s the first time)")
     from flows.orphans import children_end_with_this_process
-    from flows.release import release
 
     workspace = Workspace(session.work)
     workspace.clear_faults()
     try:
         with children_end_with_this_process():
-            release(ref)
+            if session.statistics is None:
+                from flows.release import release
+
+                release(ref)
+            else:
+                from flows.statistics import statistics
+
+                statistics(ref)
     except InputContractError:
         counted = workspace.read_faults()
         if counted is None:

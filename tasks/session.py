@@ -32,9 +32,10 @@ from trasgo_lib.keys import (
 )
 from trasgo_lib.loop import cost_of, first_step
 from trasgo_lib.noise import Keystream
-from trasgo_lib.plan import ReleasePlan, read_plan
+from trasgo_lib.plan import ReleasePlan
 from trasgo_lib.records import Account, Event, Publication, Records, Reservation, State, VersionRecord
 from trasgo_lib.release import release_prefix
+from trasgo_lib.statistics import StatisticsPlan, read_either
 from trasgo_lib.storage import ObjectStore
 
 
@@ -67,6 +68,7 @@ class Session:
         restricted: the restricted root.
         work: folder for work files, private; removed after publication.
         wrapping_key: opens roots and digest keys; secret.
+        statistics: the queries of a statistics file, whose source and places are ``plan``; None for a release.
     """
 
     ref: RunRef
@@ -76,6 +78,7 @@ class Session:
     restricted: ObjectStore
     work: Path
     wrapping_key: WrappingKey
+    statistics: StatisticsPlan | None = None
 
     def version(self) -> VersionRecord | None:
         """The version's record, or None before its first run."""
@@ -222,9 +225,10 @@ class Session:
         if not self.spent().is_zero:
             return
         plan = self.plan
-        needed = Cost.zero()
-        for name, level in first_step(plan).levels:
-            needed += cost_of(plan, plan.unit(name), level)
+        needed = Cost.zero() if self.statistics is None else self.statistics.cost
+        if self.statistics is None:
+            for name, level in first_step(plan).levels:
+                needed += cost_of(plan, plan.unit(name), level)
         if not (account.spent + needed).fits(account.terms.cap):
             raise BudgetError.of(
                 Reason.OVER_CAP,
@@ -364,7 +368,7 @@ def open_session(ref: RunRef) -> Session:
         ConflictError: the release file is no longer the one the run began with.
         StoreError: a root or the database cannot be reached.
     """
-    loaded, plan = read_plan(Path(ref.config))
+    loaded, plan, statistics = read_either(Path(ref.config))
     if loaded.text_digest != ref.config_digest:
         raise ConflictError.of(
             Reason.PLAN_CHANGED,
@@ -381,4 +385,5 @@ def open_session(ref: RunRef) -> Session:
         restricted=open_root(plan.restricted_root, plan.config.publish.restricted_s3, private=True),
         work=work_folder(plan, Path(ref.home)),
         wrapping_key=wrapping_key(plan, Path(ref.home)),
+        statistics=statistics,
     )

@@ -25,6 +25,8 @@ _OWN = (
     "ledger",
     "erratum",
     "withdrawn",
+    "answers",
+    "answers_statement",
 )
 FOREIGN = ("crate", "envelope", "signed_statement")
 """Formats that others define: RO-Crate, DSSE, in-toto; their versions stand where those say."""

@@ -131,18 +131,18 @@ def stage_package(
         _require_unchanged(file)
     described = [
         *data,
-        _write(CHANNEL, documents.dump(channel_document(facts), "channel"), work),
-        _write(STATEMENT, documents.dump(statement_document(facts), "statement"), work),
-        _write(REPORT, render_report(facts).encode(), work),
+        write_staged(CHANNEL, documents.dump(channel_document(facts), "channel"), work),
+        write_staged(STATEMENT, documents.dump(statement_document(facts), "statement"), work),
+        write_staged(REPORT, render_report(facts).encode(), work),
     ]
     if signing is not None:
-        described.append(_write(SIGNING_KEY, signing.key.public.to_pem(), work))
+        described.append(write_staged(SIGNING_KEY, signing.key.public.to_pem(), work))
     crate = crate_document(facts, described, is_signed=signing is not None)
-    written = [*described, _write(CRATE, documents.dump(crate, "crate"), work)]
-    written.append(_write(SUMS, sums_text(written).encode(), work))
+    written = [*described, write_staged(CRATE, documents.dump(crate, "crate"), work)]
+    written.append(write_staged(SUMS, sums_text(written).encode(), work))
     if signing is None:
         manifest = manifest_document(facts, written, list(columns))
-        return StagedPackage((*written, _write(MANIFEST, documents.dump(manifest, "manifest"), work)))
+        return StagedPackage((*written, write_staged(MANIFEST, documents.dump(manifest, "manifest"), work)))
     return StagedPackage((*written, *_sign(facts, written, list(columns), work, signing)))
 
 
@@ -152,11 +152,11 @@ def _sign(
     """Envelope and manifest. The envelope names the manifest's digest, and so it is put before it."""
     key_id = signing.key.public.key_id
     manifest = manifest_document(facts, written, columns, key_id)
-    listing = _write(MANIFEST, documents.dump(manifest, "manifest"), work)
+    listing = write_staged(MANIFEST, documents.dump(manifest, "manifest"), work)
     superseded = facts.plan.config.release.supersedes
     reason = None if superseded is None else superseded.note
     statement = signed_statement(manifest, [*written, listing], signing.anchors, key_id, reason)
-    return _write(ENVELOPE, envelope_bytes(statement, signing.key), work), listing
+    return write_staged(ENVELOPE, envelope_bytes(statement, signing.key), work), listing
 
 
 def publish_package(staged: StagedPackage, store: ObjectStore, prefix: str) -> tuple[str, ...]:
@@ -188,7 +188,14 @@ def publish_package(staged: StagedPackage, store: ObjectStore, prefix: str) -> t
     return tuple(keys)
 
 
-def _write(key: str, content: bytes, work: Path) -> StagedFile:
+def write_staged(key: str, content: bytes, work: Path) -> StagedFile:
+    """Write one file of a package into the work folder, mode 0600.
+
+    Args:
+        key: its path inside the package.
+        content: its bytes.
+        work: restricted work folder.
+    """
     with create_staged(work / key) as stream:
         stream.write(content)
     written = stream.digested()

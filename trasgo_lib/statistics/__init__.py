@@ -3,7 +3,7 @@
 What draws (``trasgo_lib.statistics.answering``) is imported by the task that draws: it loads OpenDP.
 """
 
-from trasgo_lib.statistics.compile import compile_statistics, read_statistics
+from trasgo_lib.statistics.compile import compile_statistics, read_either, read_statistics
 from trasgo_lib.statistics.explain import explain_statistics, query_document, render_statistics
 from trasgo_lib.statistics.model import QueryPlan, StatisticsPlan
 
@@ -13,6 +13,7 @@ __all__ = [
     "compile_statistics",
     "explain_statistics",
     "query_document",
+    "read_either",
     "read_statistics",
     "render_statistics",
 ]

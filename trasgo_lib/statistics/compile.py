@@ -14,15 +14,17 @@ from trasgo_lib.config import (
     CrosstabQuery,
     HistogramQuery,
     KeyPath,
+    LoadedConfig,
     LoadedStatistics,
     MeanQuery,
     StatisticsConfig,
     SumQuery,
     VarianceQuery,
+    holds_queries,
     load_statistics,
 )
 from trasgo_lib.errors import Reason
-from trasgo_lib.plan import FaultCollector, ReleasePlan, canonical_digest, compile_source
+from trasgo_lib.plan import FaultCollector, ReleasePlan, canonical_digest, compile_source, read_plan
 from trasgo_lib.statistics.budgeting import Budget
 from trasgo_lib.statistics.columns import Columns
 from trasgo_lib.statistics.consistency import check_consistency
@@ -41,6 +43,19 @@ def read_statistics(path: Path) -> tuple[LoadedStatistics, StatisticsPlan]:
     """
     loaded = load_statistics(path)
     return loaded, compile_statistics(loaded)
+
+
+def read_either(path: Path) -> tuple[LoadedConfig, ReleasePlan, StatisticsPlan | None]:
+    """Read and compile a release file or a statistics file; what a version, its account and its places need of either.
+
+    Raises:
+        ConfigError: as ``read_statistics`` and ``read_plan``.
+    """
+    if holds_queries(path):
+        loaded, statistics = read_statistics(path)
+        return loaded.loaded, statistics.base, statistics
+    release, plan = read_plan(path)
+    return release, plan, None
 
 
 def compile_statistics(loaded: LoadedStatistics) -> StatisticsPlan:

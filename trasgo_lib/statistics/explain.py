@@ -122,7 +122,7 @@ def render_statistics(plan: StatisticsPlan) -> str:
     lines += [
         "",
         "Neighbours: files with the same rows per unit, in which one unit's values are replaced. Each answer is drawn",
-        "once, stored in the restricted root before it is used, and served from there at no cost when a run is repeated.",
+        "once, stored in the restricted root before it is used, and served from there at no cost when run again.",
     ]
     return "\n".join(lines)
 
