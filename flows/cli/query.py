@@ -67,11 +67,11 @@ def _print(session: Session, outcome: Outcome) -> None:
     out.print(f"  account  {session.plan.account}: {account.left} left\n", markup=False)
     table = Table("query", "cell", "answer", "95 %", box=None, pad_edge=False)
     for answer in read_answers(session):
-        for place_, cell in enumerate(answer.cells[:_MOST_SHOWN]):
+        for shown, cell in enumerate(answer.cells[:_MOST_SHOWN]):
             key = ", ".join(label for _, label in cell.key)
             value = f"withheld: {cell.reason}" if cell.value is None else _short(cell.value)
             span = "" if cell.low is None or cell.high is None else f"{_short(cell.low)} to {_short(cell.high)}"
-            table.add_row("" if place_ else answer.query.name, key, value, span)
+            table.add_row("" if shown else answer.query.name, key, value, span)
         if len(answer.cells) > _MOST_SHOWN:
             table.add_row("", f"{len(answer.cells) - _MOST_SHOWN} more", "in data/answers.csv", "")
     out.print(table)

@@ -165,6 +165,9 @@ class PartitionEvent:
             raise _bad_event("parts of different names, each with something drawn from it", "something else")
 
 
+LocalEvent = PureEvent | ApproximateEvent | GeoEvent | RevealEvent
+"""Draws of local channels: what a release is made of."""
+
 LossEvent = (
     PureEvent
     | ApproximateEvent

@@ -117,7 +117,9 @@ class CountQuery(_Query):
     """How many rows there are that meet the conditions."""
 
     type: Literal["count"] = Field(description="kind of query", examples=["count"])
-    non_negative: bool = _Table.model_fields["non_negative"]
+    non_negative: bool = Field(
+        default=False, description=_Table.model_fields["non_negative"].description, examples=[True]
+    )
 
 
 class SumQuery(_Grouped):

@@ -41,8 +41,16 @@ class Cell:
 
     def to_json(self) -> dict[str, object]:
         """Strict JSON."""
-        named = {"key": dict(self.key), "value": self.value, "noisy": self.noisy, "low": self.low, "high": self.high}
-        return named | ({"reason": self.reason} if self.reason else {})
+        named: dict[str, object] = {
+            "key": dict(self.key),
+            "value": self.value,
+            "noisy": self.noisy,
+            "low": self.low,
+            "high": self.high,
+        }
+        if self.reason:
+            named["reason"] = self.reason
+        return named
 
 
 @dataclass(frozen=True, slots=True)

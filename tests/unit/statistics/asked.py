@@ -54,25 +54,26 @@ def query_of(folder: Path, query: str, max_rows: int = 1) -> QueryPlan:
 
 @dataclass(frozen=True)
 class Rows:
-    """Private rows in memory, in batches of three."""
+    """Private rows in memory, in batches."""
 
     codes: Mapping[str, NDArray[np.int32]]
     unit: NDArray[np.int64]
+    batch: int = 3
 
     @property
     def rows(self) -> int:
         return len(self.unit)
 
     def batches(self, names: Sequence[str]) -> Iterator[Mapping[str, NDArray[np.int32]]]:
-        for start in range(0, self.rows, 3):
-            yield {name: self.codes[name][start : start + 3] for name in names}
+        for start in range(0, self.rows, self.batch):
+            yield {name: self.codes[name][start : start + self.batch] for name in names}
 
     def units(self) -> Iterator[NDArray[np.int64]]:
-        for start in range(0, self.rows, 3):
-            yield self.unit[start : start + 3]
+        for start in range(0, self.rows, self.batch):
+            yield self.unit[start : start + self.batch]
 
 
-def rows_of(units: Sequence[int], **codes: Sequence[int]) -> Rows:
+def rows_of(units: Sequence[int], batch: int = 3, **codes: Sequence[int]) -> Rows:
     """Rows with these codes; columns that are not named hold code 0."""
     full = {name: codes.get(name, [0] * len(units)) for name in SIZES}
-    return Rows({n: np.array(c, dtype=np.int32) for n, c in full.items()}, np.array(units, dtype=np.int64))
+    return Rows({n: np.array(c, dtype=np.int32) for n, c in full.items()}, np.array(units, dtype=np.int64), batch)
