@@ -190,7 +190,7 @@ BLACK_BOX = [
 @pytest.mark.parametrize("text", BLACK_BOX)
 def test_neighbours_show_no_more_than_the_claim(text: str, tmp_path: Path) -> None:
     query = query_of(tmp_path, text)
-    pairs = _pairs(lambda rows: draw_answer(query, rows, KEY).parts, FEW, MOVED, 3000)
+    pairs = _pairs(lambda rows: draw_answer(query, rows, KEY).parts, FEW, MOVED, 1500)
     assert _lower_bound(*pairs) <= 1.0
 
 
@@ -199,7 +199,7 @@ def test_half_the_scale_is_caught() -> None:
         # the shipped noise at half the scale: the certificate refuses that, so its claim is doubled
         return add_laplace([int((rows.codes["region"] == 1).sum())], 0.5, 1, Epsilon.parse("2.001"))
 
-    assert _lower_bound(*_pairs(draw, FEW, MOVED, 6000)) > 1.0
+    assert _lower_bound(*_pairs(draw, FEW, MOVED, 3000)) > 1.0
 
 
 def _sparse(query: QueryPlan, factor: bool) -> Callable[[Rows], object]:
@@ -227,8 +227,8 @@ def _sparse(query: QueryPlan, factor: bool) -> Callable[[Rows], object]:
 def test_a_sparse_vector_without_the_factor_c_is_caught(tmp_path: Path) -> None:
     asked = ", ".join(f"{{name: a{place}, {SOUTH}}}" for place in range(12))
     query = query_of(tmp_path, f"{{name: q, type: above, threshold: 5, cutoff: 6, epsilon: '1', questions: [{asked}]}}")
-    assert _lower_bound(*_pairs(_sparse(query, True), FEW, MOVED, 4000)) <= 1.0
-    assert _lower_bound(*_pairs(_sparse(query, False), FEW, MOVED, 8000)) > 1.0
+    assert _lower_bound(*_pairs(_sparse(query, True), FEW, MOVED, 3000)) <= 1.0
+    assert _lower_bound(*_pairs(_sparse(query, False), FEW, MOVED, 3000)) > 1.0
 
 
 def test_a_noisy_max_that_tells_its_value_is_caught(tmp_path: Path) -> None:
@@ -244,7 +244,7 @@ def test_a_noisy_max_that_tells_its_value_is_caught(tmp_path: Path) -> None:
         return place, min(4, int(noisy[place]))
 
     one, other = rows_of([0], region=[1]), rows_of([0], region=[0])
-    safe = _pairs(lambda rows: draw_answer(query, rows, KEY).parts, one, other, 3000)
+    safe = _pairs(lambda rows: draw_answer(query, rows, KEY).parts, one, other, 1500)
     assert _lower_bound(*safe) <= 1.0
     wide = rows_of(list(range(3)), region=[0, 1, 2]), rows_of(list(range(3)), region=[0, 0, 2])
     assert _lower_bound(*_pairs(draw, *wide, 40_000)) > 1.0
@@ -255,12 +255,12 @@ def test_an_exponential_choice_at_half_the_scale_is_caught() -> None:
         count = int((rows.codes["region"] == 1).sum())
         return exponential_choice([count, 2 - count], 0.5, 1, Epsilon.parse("4.001"))
 
-    assert _lower_bound(*_pairs(draw, FEW, MOVED, 4000)) > 1.0
+    assert _lower_bound(*_pairs(draw, FEW, MOVED, 3000)) > 1.0
 
 
 def test_the_claim_is_nearly_reached_so_little_noise_is_wasted(tmp_path: Path) -> None:
     query = query_of(tmp_path, BLACK_BOX[0])
-    shown = _lower_bound(*_pairs(lambda rows: draw_answer(query, rows, KEY).parts, FEW, MOVED, 10_000))
+    shown = _lower_bound(*_pairs(lambda rows: draw_answer(query, rows, KEY).parts, FEW, MOVED, 5000))
     assert 0.75 < shown <= 1.0
     halved = replace(query, parts=(replace(query.parts[0], claim=Epsilon.parse("2")),))
     assert halved.parts[0].scale == query.parts[0].scale

@@ -27,6 +27,10 @@ _KEPT = 64
 """Measurements kept: making one costs milliseconds, drawing from it microseconds; they hold no state and no data."""
 
 
+_Certified = tuple[Any, float]
+"""A measurement with OpenDP's own bound on its loss at the sensitivity it is used with, rounded up."""
+
+
 def add_laplace(values: Sequence[int], scale: float, l1: int, claim: Epsilon) -> tuple[int, ...]:
     """Add discrete Laplace noise to each number of a vector.
 
@@ -40,8 +44,8 @@ def add_laplace(values: Sequence[int], scale: float, l1: int, claim: Epsilon) ->
         BudgetError: OpenDP's map says that it costs more; nothing was drawn.
         ValueError: a number beyond 2**62.
     """
-    measurement = _laplace(len(values), scale)
-    _certify("discrete Laplace", measurement.map(l1), claim.fraction)
+    measurement, loss = _laplace(len(values), scale, l1)
+    _certify("discrete Laplace", loss, claim.fraction)
     return tuple(int(value) for value in measurement(_checked(values)))
 
 
@@ -58,8 +62,8 @@ def add_gaussian(values: Sequence[int], scale: float, l2_squared: int, claim: Rh
         BudgetError: OpenDP's map says that it costs more; nothing was drawn.
         ValueError: a number beyond 2**62.
     """
-    measurement = _gaussian(len(values), scale)
-    _certify("discrete Gaussian", measurement.map(l2_above(l2_squared)), claim.fraction)
+    measurement, loss = _gaussian(len(values), scale, l2_squared)
+    _certify("discrete Gaussian", loss, claim.fraction)
     return tuple(int(value) for value in measurement(_checked(values)))
 
 
@@ -79,8 +83,8 @@ def noisy_max(scores: Sequence[int], scale: float, linf: int, claim: Epsilon, be
     Source:
         McKenna, Sheldon, "Permute-and-flip: a new mechanism for differentially private selection" (2020).
     """
-    measurement = _top_k(len(scores), "max_divergence", scale, best)
-    _certify("noisy max", measurement.map(linf), claim.fraction)
+    measurement, loss = _top_k(len(scores), "max_divergence", scale, best, linf)
+    _certify("noisy max", loss, claim.fraction)
     return tuple(int(place) for place in measurement(_checked(scores)))
 
 
@@ -99,8 +103,8 @@ def exponential_choice(scores: Sequence[int], scale: float, linf: int, claim: Ep
     Raises:
         BudgetError: OpenDP's map says that it costs more; nothing was drawn.
     """
-    measurement = _top_k(len(scores), "zero_concentrated_divergence", scale, 1)
-    _certify("exponential mechanism", measurement.map(linf), claim.fraction**2 / 8)
+    measurement, loss = _top_k(len(scores), "zero_concentrated_divergence", scale, 1, linf)
+    _certify("exponential mechanism", loss, claim.fraction**2 / 8)
     return int(measurement(_checked(scores))[0])
 
 
@@ -120,30 +124,33 @@ def concentrated_choice(scores: Sequence[int], scale: float, linf: int, claim: R
     Source:
         Durfee, Rogers, "Practical differentially private top-k selection" (2019), Lemma 4.2.
     """
-    measurement = _top_k(len(scores), "zero_concentrated_divergence", scale, best)
-    _certify("Gumbel noise", measurement.map(linf), claim.fraction)
+    measurement, loss = _top_k(len(scores), "zero_concentrated_divergence", scale, best, linf)
+    _certify("Gumbel noise", loss, claim.fraction)
     return tuple(int(place) for place in measurement(_checked(scores)))
 
 
 @lru_cache(maxsize=_KEPT)
-def _laplace(length: int, scale: float) -> Any:
+def _laplace(length: int, scale: float, l1: int) -> _Certified:
     dp = _opendp()
-    return dp.m.make_laplace(_vectors(length), dp.l1_distance(T="i64"), scale=scale)
+    measurement = dp.m.make_laplace(_vectors(length), dp.l1_distance(T="i64"), scale=scale)
+    return measurement, float(measurement.map(l1))
 
 
 @lru_cache(maxsize=_KEPT)
-def _gaussian(length: int, scale: float) -> Any:
+def _gaussian(length: int, scale: float, l2_squared: int) -> _Certified:
     dp = _opendp()
-    return dp.m.make_gaussian(_vectors(length), dp.l2_distance(T="f64"), scale=scale)
+    measurement = dp.m.make_gaussian(_vectors(length), dp.l2_distance(T="f64"), scale=scale)
+    return measurement, float(measurement.map(l2_above(l2_squared)))
 
 
 @lru_cache(maxsize=_KEPT)
-def _top_k(length: int, measure: str, scale: float, best: int) -> Any:
+def _top_k(length: int, measure: str, scale: float, best: int, linf: int) -> _Certified:
     dp = _opendp()
     if not 1 <= best <= length:
         raise ValueError(f"{best} of {length} scores cannot be reported")
-    loss = getattr(dp, measure)()
-    return dp.m.make_noisy_top_k(_vectors(length), dp.linf_distance(T="i64"), loss, k=best, scale=scale)
+    kind, vectors = getattr(dp, measure)(), _vectors(length)
+    measurement = dp.m.make_noisy_top_k(vectors, dp.linf_distance(T="i64"), kind, k=best, scale=scale)
+    return measurement, float(measurement.map(linf))
 
 
 def _vectors(length: int) -> Any:
