@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import Any, Literal
 
 from prefect import flow, unmapped
-from prefect.task_runners import ThreadPoolTaskRunner
+from prefect.task_runners import TaskRunner, ThreadPoolTaskRunner
 
 from tasks.ingest import ingest
 from tasks.query import answer_query, mark_answers_checked, publish_answers, reserve_queries, statistics_of
 from tasks.session import RunRef, open_session
 from tasks.source import require_same_source
 
-_QUERIES_AT_ONCE = 2
+_RUNNER: TaskRunner[Any] = ThreadPoolTaskRunner(max_workers=2)
 """Counting reads the same stored columns and adding noise holds the interpreter lock, so more threads gain nothing."""
 
 
@@ -20,7 +20,7 @@ _QUERIES_AT_ONCE = 2
     name="statistics",
     persist_result=False,
     validate_parameters=False,
-    task_runner=ThreadPoolTaskRunner(max_workers=_QUERIES_AT_ONCE),
+    task_runner=_RUNNER,
 )
 def statistics(ref: RunRef) -> Literal["published"]:
     """Take a source file to published answers.

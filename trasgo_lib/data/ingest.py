@@ -149,8 +149,8 @@ def _units(reading: SourceReading) -> tuple[_Unit | _UnitHash, ...]:
             units.setdefault(group.name, _Unit(group.name, tuple(group.columns), group, group.domain.size))
     hashes: tuple[_UnitHash, ...] = ()
     if reading.keeps_units and reading.privacy_unit is not None:
-        column = reading.privacy_unit
-        hashes = tuple(_UnitHash(name, (column,), half) for half, name in enumerate(unit_hash_names(column)))
+        unit = reading.privacy_unit
+        hashes = tuple(_UnitHash(name, (unit,), half) for half, name in enumerate(unit_hash_names(unit)))
     return (*units.values(), *hashes)
 
 

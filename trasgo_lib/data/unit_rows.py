@@ -112,4 +112,5 @@ def _hashes(names: pa.Array, key: bytes) -> NDArray[np.int64]:
         for name in coded.dictionary.to_pylist()
     )
     hashes: NDArray[np.int64] = np.frombuffer(digests, dtype="<i8").astype(np.int64)
-    return hashes[coded.indices.to_numpy(zero_copy_only=False)]
+    rows: NDArray[np.int64] = hashes[coded.indices.to_numpy(zero_copy_only=False)]
+    return rows
