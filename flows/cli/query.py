@@ -47,10 +47,12 @@ def query(config: Path = _CONFIG, as_json: bool = _JSON, quiet: bool = _QUIET) -
 
 def _document(session: Session, outcome: Outcome) -> dict[str, object]:
     """What ``trasgo query --json`` ends with: where the answers are, what they cost, and the answers themselves."""
-    from tasks.query import read_answers
+    from tasks.query import read_answers, statistics_of
 
     kept = ("release", "state", "public", "restricted", "already_published", "spent", "manifest_sha256")
     told = {name: value for name, value in outcome.to_json().items() if name in kept}
+    spent = {query.name: outcome.spent_by_unit[query.name].to_json() for query in statistics_of(session).queries}
+    told["spent"] = {"total": outcome.spent.to_json(), "queries": spent}
     return told | {"answers": [answer.to_json() for answer in read_answers(session)]}
 
 

@@ -63,6 +63,12 @@ def answered(tmp_path_factory: pytest.TempPathFactory) -> Office:
 def test_a_published_version_is_left_as_it_is_and_tells_the_same_answers(answered: Office) -> None:
     told = answered.trasgo("query", str(answered.config), "--json")
     assert told.exit_code == 0 and told.json["already_published"] is True
+    assert told.json["spent"]["total"]["epsilon"] == "1.5"
+    assert {name: cost["epsilon"] for name, cost in told.json["spent"]["queries"].items()} == {
+        "by_sex": "0.5",
+        "mean_age": "0.5",
+        "median_age": "0.5",
+    }
     published = json.loads((answered.public / "data/answers.json").read_text(encoding="utf-8"))
     assert told.json["answers"] == published["queries"]
     assert [query["name"] for query in published["queries"]] == [query["name"] for query in QUERIES]
