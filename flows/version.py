@@ -52,14 +52,12 @@ def _execute(ref: RunRef, session: Session) -> None:
     """Run the flow; where it refused the input, raise the counts that the orchestrator was not told."""
     logging.getLogger("trasgo").info("starting the orchestrator (about 10 s; 25 s the first time)")
     from flows.orphans import children_end_with_this_process
-    from flows.release import release
-    from flows.runners import runner_of
 
     workspace = Workspace(session.work)
     workspace.clear_faults()
     try:
-        with children_end_with_this_process(), runner_of(session) as (runner, slots):
-            release.with_options(task_runner=runner)(ref, slots)
+        with children_end_with_this_process():
+            _run_flow(ref, session)
     except InputContractError:
         counted = workspace.read_faults()
         if counted is None:
@@ -67,6 +65,19 @@ def _execute(ref: RunRef, session: Session) -> None:
     else:
         return
     raise counted
+
+
+def _run_flow(ref: RunRef, session: Session) -> None:
+    if session.statistics is not None:
+        from flows.statistics import statistics
+
+        statistics(ref)
+        return
+    from flows.release import release
+    from flows.runners import runner_of
+
+    with runner_of(session) as (runner, slots):
+        release.with_options(task_runner=runner)(ref, slots)
 
 
 def _go_on_waiting(ref: RunRef, session: Session) -> None:

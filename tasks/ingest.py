@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import logging
+from dataclasses import replace
 
 from prefect import task
 
 from tasks.policies import PURE, at_boundary
-from tasks.session import RunRef, open_session
+from tasks.session import RunRef, Session, open_session
 from tasks.workspace import INPUT_REPORT, Workspace
 from trasgo_lib.data import CODE_BYTES, PrivateTable, read_source, require_room
 from trasgo_lib.errors import InputContractError
@@ -35,7 +36,7 @@ def ingest(ref: RunRef) -> PrivateTable:
     workspace = Workspace(session.work)
     try:
         table, report = read_source(
-            source_reading(session.plan),
+            replace(source_reading(session.plan), keeps_units=_keeps_units(session)),
             digest_key=session.digest_key(),
             permutation=lambda input_digest: session.stream("permute", input_digest),
             work=session.work,
@@ -52,3 +53,8 @@ def ingest(ref: RunRef) -> PrivateTable:
     session.advance("validated", "the source keeps its contract")
     _LOGGER.info("ingest: %d rows, %d noise units", table.rows, len(plan.units))
     return table
+
+
+def _keeps_units(session: Session) -> bool:
+    """Whether some query leaves rows of a unit out, for which it must know whose they are."""
+    return session.statistics is not None and any(query.bounds.trims for query in session.statistics.queries)

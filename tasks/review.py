@@ -11,9 +11,10 @@ from tasks.places import open_records, publication_terms, require_release
 from tasks.stores import open_root
 from tasks.waiting import WaitingPackage, read_waiting
 from trasgo_lib.errors import ConflictError, Reason, WaitingError
-from trasgo_lib.plan import ReleasePlan, read_plan
+from trasgo_lib.plan import ReleasePlan
 from trasgo_lib.records import Event, Publication, Records, State, VersionRecord, waiting_of
 from trasgo_lib.release import release_prefix, verify_release
+from trasgo_lib.statistics import read_either
 from trasgo_lib.storage import ObjectStore
 
 
@@ -98,7 +99,7 @@ def open_review(config: Path) -> Review:
         ConflictError: the version was never begun.
         StoreError: the ledger is out of reach.
     """
-    _, plan = read_plan(config)
+    _, plan, _ = read_either(config)
     require_release(plan)
     records = open_records(plan, create=False)
     record = records.version(plan.dataset, plan.version)

@@ -19,7 +19,7 @@ from pathlib import Path
 
 from tasks.heartbeat import HeldLease, kept_alive, may_be_alive
 from tasks.places import open_records, publication_terms, work_folder, wrapping_key
-from tasks.stores import open_root
+from tasks.stores import open_root, remove_below
 from trasgo_lib.budget import Cost
 from trasgo_lib.data import source_digest, stage_prefix
 from trasgo_lib.errors import BudgetError, ConflictError, Reason, StoreError
@@ -33,9 +33,10 @@ from trasgo_lib.keys import (
 )
 from trasgo_lib.loop import cost_of, first_step
 from trasgo_lib.noise import Keystream
-from trasgo_lib.plan import ReleasePlan, read_plan
+from trasgo_lib.plan import ReleasePlan
 from trasgo_lib.records import Account, Event, Publication, Records, Reservation, State, VersionRecord
 from trasgo_lib.release import release_prefix
+from trasgo_lib.statistics import StatisticsPlan, read_either
 from trasgo_lib.storage import ObjectStore
 
 _LOGGER = logging.getLogger("trasgo")
@@ -71,6 +72,7 @@ class Session:
         work: folder for work files, private; removed after publication.
         wrapping_key: opens roots and digest keys; secret.
         opened: digest keys by account, once they were asked for; a key never changes, however it is wrapped; secret.
+        statistics: the queries of a statistics file, whose source and places are ``plan``; None for a release.
     """
 
     ref: RunRef
@@ -81,6 +83,7 @@ class Session:
     work: Path
     wrapping_key: WrappingKey
     opened: dict[str, bytes] = field(default_factory=dict, repr=False, compare=False)
+    statistics: StatisticsPlan | None = None
 
     def version(self) -> VersionRecord | None:
         """The version's record, or None before its first run."""
@@ -235,9 +238,10 @@ class Session:
         if not self.spent().is_zero:
             return
         plan = self.plan
-        needed = Cost.zero()
-        for name, level in first_step(plan).levels:
-            needed += cost_of(plan, plan.unit(name), level)
+        needed = Cost.zero() if self.statistics is None else self.statistics.cost
+        if self.statistics is None:
+            for name, level in first_step(plan).levels:
+                needed += cost_of(plan, plan.unit(name), level)
         if not (account.spent + needed).fits(account.terms.cap):
             raise BudgetError.of(
                 Reason.OVER_CAP,
@@ -305,21 +309,12 @@ class Session:
         """Where stage objects of this version stand below the restricted root; public."""
         return stage_prefix(self.plan.dataset, self.plan.version)
 
-    def clear_stage(self) -> None:
-        """Take away every stage object of this version.
-
-        Raises:
-            StoreError: the store is out of reach, or does not allow it.
-        """
-        for key in self.restricted.list(self.stage_prefix):
-            self.restricted.remove(key)
-
     def remove_work(self) -> None:
         """Delete every work file, and what workers without a shared disk were given."""
         shutil.rmtree(self.work, ignore_errors=False) if self.work.exists() else None
         if self.restricted.root is None:
             try:
-                self.clear_stage()
+                remove_below(self.restricted, self.stage_prefix)
             except StoreError:
                 # what is left is sealed; the version is as far as it goes, and must not fail for it
                 _LOGGER.warning("stage objects below %s could not be removed", self.restricted.uri(self.stage_prefix))
@@ -383,7 +378,7 @@ def open_session(ref: RunRef) -> Session:
         ConflictError: the release file is no longer the one the run began with.
         StoreError: a root or the database cannot be reached.
     """
-    loaded, plan = read_plan(Path(ref.config))
+    loaded, plan, statistics = read_either(Path(ref.config))
     if loaded.text_digest != ref.config_digest:
         raise ConflictError.of(
             Reason.PLAN_CHANGED,
@@ -400,4 +395,5 @@ def open_session(ref: RunRef) -> Session:
         restricted=open_root(plan.restricted_root, plan.config.publish.restricted_s3, private=True),
         work=work_folder(plan, Path(ref.home)),
         wrapping_key=wrapping_key(plan, Path(ref.home)),
+        statistics=statistics,
     )

@@ -10,6 +10,7 @@ from prefect import task
 from tasks.draw import Draw, folder_of, stage_of
 from tasks.policies import IDEMPOTENT_IO, at_boundary
 from tasks.session import RunRef, open_session
+from tasks.stores import remove_below
 from trasgo_lib.data import CodesDigest, PrivateCodes, ReleasedCodes, read_batch, write_batch
 
 ROWS_OF_A_TASK = 1 << 22
@@ -51,7 +52,7 @@ def ship(ref: RunRef, units: tuple[PrivateCodes, ...], purpose: str) -> tuple[Pr
     if purpose == "private":
         # a store that does not let us take away what we put is found out before anything is charged
         session.restricted.put_once(f"{session.stage_prefix}/trial", b"taken away at once\n")
-        session.clear_stage()
+        remove_below(session.restricted, session.stage_prefix)()
     return tuple(
         PrivateCodes(
             codes.unit,

@@ -108,3 +108,13 @@ def _prefect_secret(name: str) -> Mapping[str, str]:
     if not isinstance(value, dict) or not all(isinstance(part, str) for part in (*value, *value.values())):
         raise unusable(f"Prefect secret {name}", _SECRET_FIELDS, "a value of another form")
     return value
+
+
+def remove_below(store: ObjectStore, prefix: str) -> None:
+    """Take away every object under a prefix, such as those that workers without a shared disk were given.
+
+    Raises:
+        StoreError: the store is out of reach, or does not allow it.
+    """
+    for key in store.list(prefix):
+        store.remove(key)

@@ -18,6 +18,7 @@ from flows.cli import (
     ledger,
     plan,
     prior,
+    query,
     run,
     status,
     verify,
@@ -42,6 +43,7 @@ app.command("forecast")(forecast.forecast)
 app.command("prior")(prior.prior)
 app.command("run")(run.run)
 app.command("resume")(run.resume)
+app.command("query")(query.query)
 app.command("verify")(verify.verify)
 app.command("audit")(audit.audit)
 app.command("status")(status.status)

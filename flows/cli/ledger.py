@@ -225,7 +225,7 @@ def _print_account(account: Account) -> None:
 
 def _open(config: Path, *, create: bool) -> tuple[ReleasePlan, Records]:
     from tasks.places import open_records
-    from trasgo_lib.plan import read_plan
+    from trasgo_lib.statistics import read_either
 
-    _, plan = read_plan(config)
+    _, plan, _ = read_either(config)
     return plan, open_records(plan, create=create)

@@ -8,18 +8,32 @@ import typer
 
 from flows.cli.console import guarded, out, say_json
 
-_CONFIG = typer.Argument(help="The release file (YAML).")
+_CONFIG = typer.Argument(help="The release file or the statistics file (YAML).")
 _JSON = typer.Option(False, "--json", help="One JSON object on standard output.")
 
 
 def plan(config: Path = _CONFIG, as_json: bool = _JSON) -> None:
     """Cost, noise and strength of a release, in words; opens no data."""
     with guarded(as_json):
+        from trasgo_lib.config import holds_queries
         from trasgo_lib.plan import explain, read_plan, render
 
+        if holds_queries(config):
+            _plan_statistics(config, as_json)
+            return
         _, release = read_plan(config)
         explanation = explain(release)
         if as_json:
             say_json(explanation.to_json())
         else:
             out.print(render(explanation), markup=False)
+
+
+def _plan_statistics(config: Path, as_json: bool) -> None:
+    from trasgo_lib.statistics import explain_statistics, read_statistics, render_statistics
+
+    _, statistics = read_statistics(config)
+    if as_json:
+        say_json(explain_statistics(statistics))
+    else:
+        out.print(render_statistics(statistics), markup=False, highlight=False, soft_wrap=True)

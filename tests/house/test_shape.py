@@ -24,6 +24,8 @@ HEAVY = {
     "typer": {"flows/cli"},
     "rich": {"flows/cli"},
     "prefect": {"flows", "tasks"},
+    "opendp": {"trasgo_lib/noise/central.py"},
+    "dp_accounting": {"trasgo_lib/budget/composition.py"},
     "matplotlib": {"trasgo_lib/reporting/charts"},
     "prefect_dask": {"flows/dask_runner.py"},
     "distributed": {"flows/dask_runner.py"},

@@ -12,6 +12,7 @@ import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
 DEMO = ROOT / "configs" / "demo" / "cps1988.yaml"
+STATISTICS = ROOT / "configs" / "demo" / "cps1988-statistics.yaml"
 PUBLISHED = ROOT / "tests" / "golden" / "release"
 
 HEAVY = {
@@ -49,9 +50,10 @@ def _loaded_by(*arguments: str) -> list[str]:
         (("--help",), set()),
         (("init", str(DEMO.with_suffix(".csv"))), set()),
         (("plan", str(DEMO)), set()),
+        (("plan", str(STATISTICS)), set()),
         (("verify", str(PUBLISHED)), {"pyproj"}),  # it holds a point
     ],
-    ids=["help", "init", "plan", "verify"],
+    ids=["help", "init", "plan", "plan of queries", "verify"],
 )
 def test_a_command_that_only_looks_starts_at_once(arguments: tuple[str, ...], needed: set[str]) -> None:
     names = _loaded_by(*arguments)

@@ -11,7 +11,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from trasgo_lib.budget import GeoEvent, LossEvent, RevealEvent
+from trasgo_lib.budget import ApproximateEvent, GeoEvent, LossEvent, PureEvent, RevealEvent
 from trasgo_lib.data import CategoryDomain, DateDomain, Domain, NumberDomain, ProductDomain, domain_from_description
 from trasgo_lib.errors import InputContractError, Reason, TrasgoError
 from trasgo_lib.estimation import SharedNoise, expectation
@@ -215,7 +215,9 @@ def _amount(event: LossEvent) -> str:
             return f"geo epsilon {geo.text} per km"
         case RevealEvent(level):
             return f"epsilon {level.text}"
-    return f"epsilon {event.epsilon.text}"
+        case PureEvent(epsilon) | ApproximateEvent(epsilon):
+            return f"epsilon {epsilon.text}"
+    raise TypeError(f"{type(event).__name__} is no draw of a channel")
 
 
 _SHOWN = 8

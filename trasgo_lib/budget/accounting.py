@@ -9,10 +9,26 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from decimal import localcontext
+from functools import reduce
 from typing import Any, Self
 
 from trasgo_lib.amounts import Amount, Delta, Epsilon, Geo
-from trasgo_lib.budget.events import ApproximateEvent, GeoEvent, LossEvent, PureEvent, RevealEvent
+from trasgo_lib.budget.events import (
+    ApproximateEvent,
+    DiscreteLaplaceEvent,
+    ExponentialMechanismEvent,
+    GaussianEvent,
+    GeoEvent,
+    LaplaceEvent,
+    LossEvent,
+    NoisyMaxEvent,
+    PartitionEvent,
+    PureEvent,
+    RevealEvent,
+    SampledGaussianEvent,
+    SparseVectorEvent,
+)
+from trasgo_lib.budget.renyi import epsilon_of_rho, epsilon_of_sampled_gaussian
 from trasgo_lib.errors import AmountError, BudgetError, Reason
 
 _DIGITS = 60
@@ -108,11 +124,12 @@ def cost(event: LossEvent, max_rows: int = 1) -> Cost:
     """The cost of one loss event for a privacy unit of at most ``max_rows`` rows.
 
     Args:
-        event: what was done to each row.
+        event: what was done to each row, or what a central query may tell of one privacy unit.
         max_rows: most rows of one privacy unit, m; at least 1; public.
 
     Returns:
-        The event ``max_rows`` times over. Delta grows as ``delta * (e**(m eps) - 1) / (e**eps - 1)``, rounded up.
+        For local draws the event ``max_rows`` times over; central queries count all rows of a unit already. Delta of a
+        group grows as ``delta * (e**(m eps) - 1) / (e**eps - 1)``, rounded up.
 
     Raises:
         BudgetError: for an event type without a rule, or a ``max_rows`` below 1.
@@ -166,11 +183,47 @@ def _reveal(event: RevealEvent, max_rows: int) -> Cost:
     return Cost((event.level - event.before).times(max_rows), delta, Geo(0))
 
 
+def _per_unit(
+    event: LaplaceEvent | DiscreteLaplaceEvent | ExponentialMechanismEvent | NoisyMaxEvent | SparseVectorEvent,
+    max_rows: int,
+) -> Cost:
+    return Cost(event.epsilon, Delta(0), Geo(0))
+
+
+def _gaussian(event: GaussianEvent, max_rows: int) -> Cost:
+    return Cost(epsilon_of_rho(event.rho, event.delta), event.delta, Geo(0))
+
+
+def _sampled_gaussian(event: SampledGaussianEvent, max_rows: int) -> Cost:
+    """Replacing a row takes one out and puts one in, and a unit has m rows: group privacy of 2 m steps."""
+    one = epsilon_of_sampled_gaussian(event.rate, event.noise_multiplier, event.steps, event.delta)
+    group = 2 * max_rows
+    return Cost(one.times(group), _group_delta(one, event.delta, group), Geo(0))
+
+
+def _partition(event: PartitionEvent, max_rows: int) -> Cost:
+    """A unit that is replaced can lie in another part afterwards, so the two costliest parts are charged."""
+    costs = [reduce(Cost.__add__, (cost(one, max_rows) for one in events)) for _, events in event.parts]
+    return Cost(
+        Epsilon(sum(sorted(one.epsilon.units for one in costs)[-2:])),
+        Delta(sum(sorted(one.delta.units for one in costs)[-2:])),
+        Geo(sum(sorted(one.geo.units for one in costs)[-2:])),
+    )
+
+
 _RULES: Mapping[type[LossEvent], Callable[[Any, int], Cost]] = {
     PureEvent: _pure,
     ApproximateEvent: _approximate,
     GeoEvent: _geo,
     RevealEvent: _reveal,
+    LaplaceEvent: _per_unit,
+    DiscreteLaplaceEvent: _per_unit,
+    GaussianEvent: _gaussian,
+    ExponentialMechanismEvent: _per_unit,
+    NoisyMaxEvent: _per_unit,
+    SparseVectorEvent: _per_unit,
+    SampledGaussianEvent: _sampled_gaussian,
+    PartitionEvent: _partition,
 }
 
 
@@ -206,52 +259,4 @@ def _delta_too_large() -> AmountError:
         required="less than 1 after counting every row of the unit",
         came="one or more: a guarantee that protects nobody",
         fix="Lower delta, epsilon or max_rows.",
-    )
-
-
-def event_to_json(event: LossEvent) -> dict[str, str]:
-    """A loss event as strict JSON: its type and its amounts as decimal text.
-
-    Raises:
-        BudgetError: for an event type without a stored form.
-    """
-    match event:
-        case PureEvent(epsilon):
-            return {"type": "pure", "epsilon": epsilon.text}
-        case ApproximateEvent(epsilon, delta):
-            return {"type": "approximate", "epsilon": epsilon.text, "delta": delta.text}
-        case GeoEvent(geo):
-            return {"type": "geo", "geo": geo.text}
-        case RevealEvent(level, before, delta):
-            return {"type": "reveal", "level": level.text, "before": before.text, "delta": delta.text}
-    raise _unknown_event(type(event).__name__)
-
-
-def event_from_json(document: Mapping[str, str]) -> LossEvent:
-    """Read what :func:`event_to_json` wrote.
-
-    Raises:
-        BudgetError: for an unknown type, or parameters that do not belong to it.
-        AmountError: for an amount that is not exact.
-    """
-    match dict(document):
-        case {"type": "pure", "epsilon": epsilon, **rest} if not rest:
-            return PureEvent(Epsilon.parse(epsilon, zero=True))
-        case {"type": "approximate", "epsilon": epsilon, "delta": delta, **rest} if not rest:
-            return ApproximateEvent(Epsilon.parse(epsilon, zero=True), Delta.parse(delta, zero=True))
-        case {"type": "geo", "geo": geo, **rest} if not rest:
-            return GeoEvent(Geo.parse(geo, zero=True))
-        case {"type": "reveal", "level": level, "before": before, "delta": delta, **rest} if not rest:
-            seen = Epsilon.parse(before, zero=True)
-            return RevealEvent(Epsilon.parse(level), seen, Delta.parse(delta, zero=True))
-    raise _unknown_event(", ".join(f"{key}={value}" for key, value in sorted(document.items())) or "nothing")
-
-
-def _unknown_event(came: str) -> BudgetError:
-    return BudgetError.of(
-        Reason.UNKNOWN_NAME,
-        "loss event",
-        required="pure (epsilon), approximate (epsilon, delta), geo (geo) or reveal (level, before, delta)",
-        came=came,
-        fix="Use a version of trasgo that knows this event.",
     )

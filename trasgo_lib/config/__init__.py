@@ -25,20 +25,41 @@ from trasgo_lib.config.domains import (
 )
 from trasgo_lib.config.embargo import Embargo, parse_embargo
 from trasgo_lib.config.faults import closest, in_file_order
-from trasgo_lib.config.keys import documented_keys
+from trasgo_lib.config.keys import documented_keys, documented_query_keys
 from trasgo_lib.config.ledger import LedgerAddress, PostgresDatabase, SqliteFile, ledger_address
 from trasgo_lib.config.load import (
     LoadedConfig,
+    LoadedStatistics,
     SoundPart,
+    holds_queries,
     json_schema,
     json_schema_text,
     load_config,
     load_sound_part,
+    load_statistics,
     read_text,
 )
 from trasgo_lib.config.load_prior import LoadedPrior, load_prior, prior_here
 from trasgo_lib.config.prior import PriorColumn, PriorCorrelation, PriorFile, PriorSpec
 from trasgo_lib.config.publishing import ROWS_PER_BATCH, Publish, S3Spec
+from trasgo_lib.config.queries import (
+    QUERY_TYPES,
+    AboveQuery,
+    AnyQuery,
+    BestQuery,
+    Candidate,
+    Condition,
+    CountQuery,
+    CrosstabQuery,
+    ExtremeQuery,
+    HistogramQuery,
+    MeanQuery,
+    MedianQuery,
+    QuantileQuery,
+    SumQuery,
+    TopQuery,
+    VarianceQuery,
+)
 from trasgo_lib.config.release import (
     Checks,
     CsvOptions,
@@ -56,17 +77,26 @@ from trasgo_lib.config.risk import RiskSpec
 from trasgo_lib.config.runner import DaskAddress, DaskSpec, RunnerSpec, dask_address, dask_of
 from trasgo_lib.config.salvage import declared_sources, source_as_written
 from trasgo_lib.config.shape import UNDECIDED, is_column_name
+from trasgo_lib.config.statistics import StatisticsConfig
 from trasgo_lib.config.undecided import not_undecided, undecided_faults
 
 __all__ = [
+    "QUERY_TYPES",
     "ROWS_PER_BATCH",
     "UNDECIDED",
+    "AboveQuery",
+    "AnyQuery",
+    "BestQuery",
     "BoxSpec",
+    "Candidate",
     "CategoryColumn",
     "CategorySpec",
     "CellsSpec",
     "Checks",
     "Column",
+    "Condition",
+    "CountQuery",
+    "CrosstabQuery",
     "CsvOptions",
     "DaskAddress",
     "DaskSpec",
@@ -74,18 +104,23 @@ __all__ = [
     "DateSpec",
     "Document",
     "Embargo",
+    "ExtremeQuery",
     "GeoSpec",
     "GroupSpec",
     "HierarchySpec",
+    "HistogramQuery",
     "KeyPath",
     "Keys",
     "LedgerAddress",
     "LedgerSpec",
     "LoadedConfig",
     "LoadedPrior",
+    "LoadedStatistics",
     "Loop",
     "LossName",
     "Mark",
+    "MeanQuery",
+    "MedianQuery",
     "NoisedColumn",
     "NumberColumn",
     "NumberSpec",
@@ -99,6 +134,7 @@ __all__ = [
     "PriorSpec",
     "Privacy",
     "Publish",
+    "QuantileQuery",
     "ReleaseConfig",
     "ReleaseInfo",
     "Replace",
@@ -108,13 +144,19 @@ __all__ = [
     "SoundPart",
     "Source",
     "SqliteFile",
+    "StatisticsConfig",
+    "SumQuery",
     "TargetSpec",
+    "TopQuery",
     "UnitColumn",
+    "VarianceQuery",
     "closest",
     "dask_address",
     "dask_of",
     "declared_sources",
     "documented_keys",
+    "documented_query_keys",
+    "holds_queries",
     "in_file_order",
     "is_column_name",
     "json_schema",
@@ -123,6 +165,7 @@ __all__ = [
     "load_config",
     "load_prior",
     "load_sound_part",
+    "load_statistics",
     "not_undecided",
     "parse_embargo",
     "prior_here",

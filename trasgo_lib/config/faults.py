@@ -11,6 +11,7 @@ from pydantic import ValidationError
 
 from trasgo_lib.config.document import Document, KeyPath, Plain
 from trasgo_lib.config.keys import Pattern, fields_at
+from trasgo_lib.config.queries import QUERY_TYPES
 from trasgo_lib.errors import Fault, Reason
 
 _SECRET_SECTIONS = frozenset({"keys", "ledger"})
@@ -142,8 +143,13 @@ def _no_column_type(path: KeyPath, document: Document) -> Fault:
         )
     here = (*path, "type")
     word = entry.get("type")
-    hint = closest(word, ("number", "category", "date", "point", "text")) if isinstance(word, str) else ""
     came = _came(here, word, document) if "type" in entry else "nothing"
+    if path[0] == "queries":
+        required = ", ".join(QUERY_TYPES)
+        hint = closest(word, QUERY_TYPES) if isinstance(word, str) else ""
+        fix = f"{hint}Write one of them."
+        return placed_fault(document, Reason.BAD_SHAPE, here, required=required, came=came, fix=fix)
+    hint = closest(word, ("number", "category", "date", "point", "text")) if isinstance(word, str) else ""
     return placed_fault(
         document,
         Reason.BAD_SHAPE,

@@ -11,28 +11,48 @@ from pydantic import BaseModel, Tag
 from pydantic.fields import FieldInfo
 
 from trasgo_lib.config.release import ReleaseConfig
+from trasgo_lib.config.statistics import StatisticsConfig
 
 Pattern = tuple[str, ...]
 """A path with ``[]`` for list positions and ``?tag`` for the chosen form of a value that has several."""
 
 
+STATISTICS: Pattern = ("?statistics",)
+"""What the patterns of statistics files begin with; those of release files begin with nothing."""
+
+
 @cache
 def models_by_pattern() -> dict[Pattern, type[BaseModel]]:
-    """The model that stands at each pattern."""
+    """The model that stands at each pattern of a release file."""
     return dict(_walk(ReleaseConfig, ()))
+
+
+@cache
+def statistics_models() -> dict[Pattern, type[BaseModel]]:
+    """The model that stands at each pattern of a statistics file."""
+    return dict(_walk(StatisticsConfig, STATISTICS))
 
 
 @cache
 def documented_keys() -> frozenset[str]:
     """Every key as ``configs/README.md`` writes it, such as ``columns[].domain.step``."""
-    return frozenset(
-        _written((*pattern, name)) for pattern, model in models_by_pattern().items() for name in model.model_fields
-    )
+    return _written_keys(models_by_pattern())
+
+
+@cache
+def documented_query_keys() -> frozenset[str]:
+    """Every key of a statistics file that no release file has, such as ``queries[].epsilon``."""
+    return _written_keys(statistics_models()) - documented_keys()
+
+
+def _written_keys(models: dict[Pattern, type[BaseModel]]) -> frozenset[str]:
+    return frozenset(_written((*pattern, name)) for pattern, model in models.items() for name in model.model_fields)
 
 
 def fields_at(pattern: Pattern) -> dict[str, FieldInfo]:
     """The keys that may stand in the mapping at a pattern, with their descriptions and examples."""
-    model = models_by_pattern().get(pattern)
+    is_statistics = pattern[:1] == STATISTICS
+    model = (statistics_models() if is_statistics else models_by_pattern()).get(pattern)
     return {} if model is None else model.model_fields
 
 

@@ -7,19 +7,24 @@ import json
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from pydantic import ValidationError
 
 from trasgo_lib.config.document import Document, KeyPath, read_document
 from trasgo_lib.config.faults import faults_of, in_file_order, placed_fault
+from trasgo_lib.config.keys import STATISTICS, Pattern
 from trasgo_lib.config.release import ReleaseConfig
 from trasgo_lib.config.salvage import sound_part
+from trasgo_lib.config.shape import Model
+from trasgo_lib.config.statistics import StatisticsConfig
 from trasgo_lib.config.undecided import not_undecided, undecided_faults
 from trasgo_lib.errors import ConfigError, Fault, Reason
 
 _LARGEST_FILE_BYTES = 8 * 2**20
 """Release files are written by people; the largest code lists stay far below this."""
+
+M = TypeVar("M", bound=Model)
 
 _SCHEMA_DIALECT = "https://json-schema.org/draft/2020-12/schema"
 
@@ -52,6 +57,19 @@ class LoadedConfig:
         """A fault found elsewhere, placed at a key."""
         mark = self.document.mark(key_path)
         return replace(fault, where=self.document.name_of(key_path), line=mark.line, column=mark.column)
+
+
+@dataclass(frozen=True, slots=True)
+class LoadedStatistics:
+    """A statistics file that has the right shape.
+
+    Args:
+        config: its models.
+        loaded: the same file without its queries, whose rules are those of release files; marks are the file's own.
+    """
+
+    config: StatisticsConfig
+    loaded: LoadedConfig
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,6 +120,31 @@ def load_sound_part(path: Path) -> SoundPart | None:
         return None
     config, sound = sound_part(document.value)
     return SoundPart(LoadedConfig(config, path.resolve(), hashlib.sha256(raw).hexdigest(), document), sound)
+
+
+def holds_queries(path: Path) -> bool:
+    """Whether a file is a statistics file: it has ``queries`` at its top. False for what cannot be read."""
+    try:
+        value = read_document(_decoded(_read(path), path)).value
+    except ConfigError:
+        return False
+    return isinstance(value, dict) and "queries" in value
+
+
+def load_statistics(path: Path) -> LoadedStatistics:
+    """Read a statistics file.
+
+    Args:
+        path: a YAML 1.2 file in UTF-8; public.
+
+    Raises:
+        ConfigError: all faults at once, each with line, column, key, what was required, what came, what to do.
+    """
+    raw = _read(path)
+    document = read_document(_decoded(raw, path))
+    config = _modelled(document, StatisticsConfig, STATISTICS)
+    digest = hashlib.sha256(raw).hexdigest()
+    return LoadedStatistics(config, LoadedConfig(config.without_queries(), path.resolve(), digest, document))
 
 
 def json_schema() -> dict[str, Any]:
@@ -162,6 +205,10 @@ def _decoded(raw: bytes, path: Path) -> str:
 
 
 def _validated(document: Document) -> ReleaseConfig:
+    return _modelled(document, ReleaseConfig, ())
+
+
+def _modelled(document: Document, model: type[M], root: Pattern) -> M:
     if not isinstance(document.value, Mapping):
         fault = placed_fault(
             document,
@@ -174,11 +221,11 @@ def _validated(document: Document) -> ReleaseConfig:
         raise ConfigError(fault)
     refused = (*document.faults, *undecided_faults(document))
     try:
-        config = ReleaseConfig.model_validate(document.value)
+        config = model.model_validate(document.value)
     except ValidationError as error:
         told = {(fault.line, fault.column) for fault in document.faults}
         # what stands for a refused alias or tag is not refused a second time
-        more = (fault for fault in faults_of(error, document) if (fault.line, fault.column) not in told)
+        more = (fault for fault in faults_of(error, document, root) if (fault.line, fault.column) not in told)
         raise ConfigError(*in_file_order((*refused, *not_undecided(more, refused)))) from None
     if refused:
         raise ConfigError(*in_file_order(refused))

@@ -13,7 +13,7 @@ from typing import Annotated, Literal, TypeVar
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Strict
 from pydantic_core import PydanticCustomError
 
-from trasgo_lib.amounts import Amount, Delta, Epsilon, Geo
+from trasgo_lib.amounts import Amount, Delta, Epsilon, Geo, Rho
 from trasgo_lib.errors import AmountError, Reason
 
 T = TypeVar("T")
@@ -175,6 +175,7 @@ ShareText = Annotated[str, AfterValidator(_decimal), AfterValidator(_above("0", 
 RatioText = Annotated[str, AfterValidator(_decimal), AfterValidator(_above("1", "1000"))]
 EpsilonText = Annotated[str, AfterValidator(_amount(Epsilon, zero=False))]
 DeltaText = Annotated[str, AfterValidator(_amount(Delta, zero=True)), AfterValidator(_small)]
+RhoText = Annotated[str, AfterValidator(_amount(Rho, zero=False))]
 GeoText = Annotated[str, AfterValidator(_amount(Geo, zero=False))]
 Slug = Annotated[str, AfterValidator(_matches(_SLUG, "1 to 63 of a-z, 0-9, _ and -, beginning with a letter or digit"))]
 VersionText = Annotated[

@@ -20,7 +20,7 @@ from trasgo_lib.data.dates import DateFormat
 from trasgo_lib.data.describe import domain_from_description
 from trasgo_lib.data.disk import require_room
 from trasgo_lib.data.domain import Codes, Domain, Outside
-from trasgo_lib.data.ingest import read_source, validate_source
+from trasgo_lib.data.ingest import read_source, unit_hash_names, validate_source
 from trasgo_lib.data.input_report import ColumnCounts, InputReport, UnitCounts, refused_report
 from trasgo_lib.data.number_domain import NumberDomain
 from trasgo_lib.data.product_domain import MAX_PRODUCT_CODES, ProductDomain, ProductPart
@@ -87,6 +87,7 @@ __all__ = [
     "require_room",
     "source_digest",
     "stage_prefix",
+    "unit_hash_names",
     "validate_source",
     "values_digest",
     "write_batch",

@@ -63,6 +63,29 @@ class _Unit:
         return pa.array(codes.astype(_narrow(self.size)))
 
 
+@dataclass(frozen=True, slots=True)
+class _UnitHash:
+    """One half of the keyed hash of each row's privacy unit: codes are 32 bits, hashes 64."""
+
+    name: str
+    columns: tuple[str, ...]
+    half: int
+
+    def codes(self, by_column: Mapping[str, Any]) -> pa.Array:
+        """The half: int32[rows]."""
+        hashes: NDArray[np.int64] = by_column[self.columns[0]]
+        return pa.array(np.ascontiguousarray(hashes.astype("<i8").view("<i4").reshape(-1, 2)[:, self.half]))
+
+
+def unit_hash_names(column: str) -> tuple[str, str]:
+    """Under which names the two halves of the hashes of a unit column are stored.
+
+    Args:
+        column: the privacy unit's column.
+    """
+    return f"{column}/hash, first half", f"{column}/hash, second half"
+
+
 def _narrow(largest: int) -> type[np.integer]:
     """The type in which codes wait; they are stored as int32."""
     return next((kind for kind in (np.uint8, np.uint16) if largest <= np.iinfo(kind).max), np.int32)
@@ -112,7 +135,7 @@ def read_source(
     return PrivateTable(contents.rows, contents.input_digest, stored, passed), contents.report
 
 
-def _units(reading: SourceReading) -> tuple[_Unit, ...]:
+def _units(reading: SourceReading) -> tuple[_Unit | _UnitHash, ...]:
     """Every noise unit in release order; a group stands where its first column does."""
     groups = {name: group for group in reading.groups for name in group.columns}
     units: dict[str, _Unit] = {}
@@ -124,7 +147,11 @@ def _units(reading: SourceReading) -> tuple[_Unit, ...]:
             units[column.name] = _Unit(column.name, (column.name,), None, column.domain.size)
         else:
             units.setdefault(group.name, _Unit(group.name, tuple(group.columns), group, group.domain.size))
-    return tuple(units.values())
+    hashes: tuple[_UnitHash, ...] = ()
+    if reading.keeps_units and reading.privacy_unit is not None:
+        unit = reading.privacy_unit
+        hashes = tuple(_UnitHash(name, (unit,), half) for half, name in enumerate(unit_hash_names(unit)))
+    return (*units.values(), *hashes)
 
 
 def validate_source(reading: SourceReading, *, digest_key: bytes) -> InputReport:
@@ -144,7 +171,7 @@ def _read(reading: SourceReading, digest_key: bytes, spool: Spool | None = None)
     with _SOURCES[reading.format](reading, digest_key) as source:
         if not source.match.is_header:
             raise InputContractError(*source.match.faults)
-        columns = tuple(_columns(reading, source))
+        columns = tuple(_columns(reading, source, digest_key if reading.keeps_units else None))
         names = tuple(dict.fromkeys(name for column in columns for name in column.column.sources))
         rows = 0
         waits = None if spool is None else _Waiting(spool, _units(reading), columns)
@@ -174,14 +201,15 @@ class _Waiting:
     """Puts batches of codes and public values into the spool, as long as nothing is wrong with them."""
 
     spool: Spool
-    units: tuple[_Unit, ...]
+    units: tuple[_Unit | _UnitHash, ...]
     columns: Sequence[_Column]
 
     def add(self, found: list[tuple[str, NDArray[np.int32] | pa.Array | None]]) -> bool:
         """Keep one batch; False, and nothing is kept any more, when a column gave none."""
         by_name = dict(found)
         kept = [column for column in self.columns if not isinstance(column, UnitRows)]
-        if any(by_name[column.column.name] is None for column in kept):
+        hashed = [unit.columns[0] for unit in self.units if isinstance(unit, _UnitHash)]
+        if any(by_name[name] is None for name in (*(column.column.name for column in kept), *hashed)):
             self.spool.discard()
             return False
         arrays = [unit.codes(by_name) for unit in self.units if all(name in by_name for name in unit.columns)]
@@ -190,7 +218,7 @@ class _Waiting:
         return True
 
 
-def _columns(reading: SourceReading, source: _Source) -> Iterator[_Column]:
+def _columns(reading: SourceReading, source: _Source, hash_key: bytes | None) -> Iterator[_Column]:
     """What handles each declared column that stands in the file; dropped columns are not read at all."""
     numbers = NumberFormat(reading.csv.decimal, reading.csv.thousands) if source.text_only else NumberFormat()
     everywhere = reading.csv.missing if source.text_only else ()
@@ -204,14 +232,15 @@ def _columns(reading: SourceReading, source: _Source) -> Iterator[_Column]:
             trim=reading.csv.trim and source.text_only,
             dates=None if column.date_format is None else DateFormat(column.date_format),
         )
-        yield _handler(column, rules, reading, source.text_only, types)
+        if column.role == "unit":
+            yield UnitRows(column, rules, reading.max_rows, types, hash_key)
+        else:
+            yield _handler(column, rules, source.text_only, types)
 
 
-def _handler(column: ColumnReading, rules: CellRules, reading: SourceReading, from_text: bool, types: str) -> _Column:
+def _handler(column: ColumnReading, rules: CellRules, from_text: bool, types: str) -> _Column:
     if column.role == "public":
         return PublicColumn(column, types)
-    if column.role == "unit":
-        return UnitRows(column, rules, reading.max_rows, types)
     return ColumnEncoder(column, rules, from_text, types)
 
 

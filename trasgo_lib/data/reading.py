@@ -104,6 +104,8 @@ class SourceReading:
         max_rows: most rows one unit may have, at least 1; not used without a unit column.
         row_order: ``shuffle`` (uniform keyed permutation) or ``source``.
         groups: columns that are noised as one; a column in none is a noise unit by itself.
+        keeps_units: whether a keyed hash of each row's privacy unit is stored beside its codes, for central queries
+            that bound what a unit contributes; else identifiers are counted and never stored.
     """
 
     path: Path
@@ -114,8 +116,11 @@ class SourceReading:
     max_rows: int = 1
     row_order: RowOrder = "shuffle"
     groups: tuple[GroupReading, ...] = ()
+    keeps_units: bool = False
 
     def __post_init__(self) -> None:
+        if self.keeps_units and self.privacy_unit is None:
+            raise ValueError("only a privacy unit with a column has identifiers to keep")
         units = tuple(column.name for column in self.columns if column.role == "unit")
         if units != (() if self.privacy_unit is None else (self.privacy_unit,)):
             raise ValueError("the privacy unit is the one column with role unit")

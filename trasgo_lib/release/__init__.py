@@ -1,5 +1,6 @@
 """Release packages: writers of the public and restricted files, and the verification of what was published."""
 
+from trasgo_lib.release import documents
 from trasgo_lib.release.audit import WRITER, AuditReport, Drift, compare_codes, compare_files, drift_between
 from trasgo_lib.release.channel_file import channel_document
 from trasgo_lib.release.corrections import WITHDRAWN, erratum_bytes, erratum_key, withdrawal_bytes
@@ -19,6 +20,7 @@ from trasgo_lib.release.package import (
     release_prefix,
     stage_data,
     stage_package,
+    write_staged,
 )
 from trasgo_lib.release.restricted import (
     Evidence,
@@ -61,6 +63,7 @@ __all__ = [
     "compare_files",
     "compare_staged",
     "crate_document",
+    "documents",
     "drift_between",
     "erratum_bytes",
     "erratum_key",
@@ -85,4 +88,5 @@ __all__ = [
     "withdrawal_bytes",
     "write_csv",
     "write_parquet",
+    "write_staged",
 ]

@@ -27,6 +27,8 @@ _OWN = (
     "withdrawn",
     "dp_statement",
     "risk_audit",
+    "answers",
+    "answers_statement",
 )
 FOREIGN = ("crate", "envelope", "signed_statement", "csvw", "datapackage", "dcat")
 """Formats that others define: RO-Crate, DSSE, in-toto, CSV on the Web, Frictionless, DCAT; their versions stand where

@@ -139,21 +139,21 @@ def stage_package(
     howto = howto_analyse(channel, statement, has_csv="csv" in facts.plan.config.publish.formats)
     described = [
         *data,
-        _write(CHANNEL, documents.dump(channel, "channel"), work),
-        _write(STATEMENT, documents.dump(statement, "statement"), work),
-        _write(REPORT, render_report(facts).encode(), work),
-        _write(REPORT_PAGE, render_report_page(facts).encode(), work),
-        *standard_files(facts, data, lambda key, content: _write(key, content, work)),
-        _write(HOWTO, howto.encode(), work),
+        write_staged(CHANNEL, documents.dump(channel, "channel"), work),
+        write_staged(STATEMENT, documents.dump(statement, "statement"), work),
+        write_staged(REPORT, render_report(facts).encode(), work),
+        write_staged(REPORT_PAGE, render_report_page(facts).encode(), work),
+        *standard_files(facts, data, lambda key, content: write_staged(key, content, work)),
+        write_staged(HOWTO, howto.encode(), work),
     ]
     if signing is not None:
-        described.append(_write(SIGNING_KEY, signing.key.public.to_pem(), work))
+        described.append(write_staged(SIGNING_KEY, signing.key.public.to_pem(), work))
     crate = crate_document(facts, described, is_signed=signing is not None)
-    written = [*described, _write(CRATE, documents.dump(crate, "crate"), work)]
-    written.append(_write(SUMS, sums_text(written).encode(), work))
+    written = [*described, write_staged(CRATE, documents.dump(crate, "crate"), work)]
+    written.append(write_staged(SUMS, sums_text(written).encode(), work))
     if signing is None:
         manifest = manifest_document(facts, written, list(columns))
-        return StagedPackage((*written, _write(MANIFEST, documents.dump(manifest, "manifest"), work)))
+        return StagedPackage((*written, write_staged(MANIFEST, documents.dump(manifest, "manifest"), work)))
     return StagedPackage((*written, *_sign(facts, written, list(columns), work, signing)))
 
 
@@ -163,11 +163,11 @@ def _sign(
     """Envelope and manifest. The envelope names the manifest's digest, and so it is put before it."""
     key_id = signing.key.public.key_id
     manifest = manifest_document(facts, written, columns, key_id)
-    listing = _write(MANIFEST, documents.dump(manifest, "manifest"), work)
+    listing = write_staged(MANIFEST, documents.dump(manifest, "manifest"), work)
     superseded = facts.plan.config.release.supersedes
     reason = None if superseded is None else superseded.note
     statement = signed_statement(manifest, [*written, listing], signing.anchors, key_id, reason)
-    return _write(ENVELOPE, envelope_bytes(statement, signing.key), work), listing
+    return write_staged(ENVELOPE, envelope_bytes(statement, signing.key), work), listing
 
 
 def publish_package(staged: StagedPackage, store: ObjectStore, prefix: str) -> tuple[str, ...]:
@@ -199,7 +199,14 @@ def publish_package(staged: StagedPackage, store: ObjectStore, prefix: str) -> t
     return tuple(keys)
 
 
-def _write(key: str, content: bytes, work: Path) -> StagedFile:
+def write_staged(key: str, content: bytes, work: Path) -> StagedFile:
+    """Write one file of a package into the work folder, mode 0600.
+
+    Args:
+        key: its path inside the package.
+        content: its bytes.
+        work: restricted work folder.
+    """
     with create_staged(work / key) as stream:
         stream.write(content)
     written = stream.digested()

@@ -8,7 +8,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from trasgo_lib.budget import Cost, LossEvent, event_from_json, event_to_json
+from trasgo_lib.budget import Cost, LocalEvent, LossEvent, event_from_json, event_to_json
+from trasgo_lib.errors import BudgetError, Reason
 from trasgo_lib.release.corrections import supersedes_document
 from trasgo_lib.reporting import DrawOutcome, ReleaseFacts, wording
 
@@ -78,17 +79,26 @@ def draw_document(event: LossEvent, suffix: str) -> dict[str, str]:
     return {key if key == _TYPE else key + suffix: value for key, value in event_to_json(event).items()}
 
 
-def read_draw(document: dict[str, str], suffix: str) -> LossEvent:
+def read_draw(document: dict[str, str], suffix: str) -> LocalEvent:
     """Read what :func:`draw_document` wrote.
 
     Raises:
-        BudgetError: for an unknown event, or amounts under another name.
+        BudgetError: for an event that is no draw of a channel, or amounts under another name.
         AmountError: for an amount that is not exact.
     """
     bare = {key: value for key, value in document.items() if key == _TYPE}
     bare |= {key.removesuffix(suffix): value for key, value in document.items() if key.endswith(suffix)}
     # what carries another name is dropped here, and an event that lacks an amount is refused there
-    return event_from_json(bare)
+    event = event_from_json(bare)
+    if not isinstance(event, LocalEvent):
+        raise BudgetError.of(
+            Reason.UNKNOWN_NAME,
+            "loss event",
+            required="the draw of a local channel",
+            came=type(event).__name__,
+            fix="This is not the statement of a release.",
+        )
+    return event
 
 
 def read_amounts(document: dict[str, Any], middle: str, suffix: str) -> Cost:

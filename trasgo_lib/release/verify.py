@@ -9,6 +9,7 @@ from typing import Any
 from trasgo_lib.errors import Reason, TrasgoError, VerificationError
 from trasgo_lib.keys import PublicKey
 from trasgo_lib.release import documents
+from trasgo_lib.release.answers_file import ANSWERS, holds_answers
 from trasgo_lib.release.corrections import WITHDRAWN
 from trasgo_lib.release.manifest import MANIFEST
 from trasgo_lib.release.package import CHANNEL, STATEMENT
@@ -21,6 +22,7 @@ from trasgo_lib.release.verification import (
     judge,
     passed,
 )
+from trasgo_lib.release.verify_answers import verify_answers
 from trasgo_lib.release.verify_claims import suffix_of, verify_channels, verify_statement
 from trasgo_lib.release.verify_data import verify_data
 from trasgo_lib.release.verify_files import verify_files
@@ -67,14 +69,20 @@ def _verify(
         required = "a manifest: a folder without it is not a release"
         yield failed("manifest", MANIFEST, required, "no such file", Reason.MISSING_FILE)
         return
-    for path, schema in ((MANIFEST, "manifest"), (CHANNEL, "channel"), (STATEMENT, "statement")):
-        yield _read(store, prefix, path, schema, found)
+    yield _read(store, prefix, MANIFEST, "manifest", found)
+    is_statistics = "manifest" in found and holds_answers(found["manifest"])
+    told = (ANSWERS, "answers", "answers_statement") if is_statistics else (CHANNEL, "channel", "statement")
+    yield _read(store, prefix, told[0], told[1], found)
+    yield _read(store, prefix, STATEMENT, told[2], found)
     if "manifest" not in found:
         return
     withdrawn = yield from _verify_withdrawal(store, prefix, found["manifest"])
     yield from verify_files(store, prefix, found["manifest"], withdrawn=withdrawn)
     yield from verify_signature(store, prefix, found["manifest"], keys)
     if len(found) < len(("manifest", "channel", "statement")):
+        return
+    if is_statistics:
+        yield from verify_answers(store, prefix, found["manifest"], found["answers"], found["answers_statement"])
         return
     manifest, channel_file, statement = found["manifest"], found["channel"], found["statement"]
     yield from _verify_real(manifest, statement)

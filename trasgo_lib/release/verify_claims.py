@@ -8,7 +8,7 @@ from math import isclose
 from typing import Any
 
 from trasgo_lib.amounts import Epsilon
-from trasgo_lib.budget import ApproximateEvent, Cost, LossEvent, PureEvent, RevealEvent, cost
+from trasgo_lib.budget import ApproximateEvent, Cost, LocalEvent, PureEvent, RevealEvent, cost
 from trasgo_lib.data import Domain, ProductDomain, domain_from_description
 from trasgo_lib.errors import Reason, TrasgoError
 from trasgo_lib.mechanisms import Channel, rebuild_channel
@@ -114,7 +114,7 @@ def _is_close(stated: str, found: str) -> bool:
         return False
 
 
-def _verify_certificate(name: str, claim: LossEvent, channel: Channel) -> VerificationResult:
+def _verify_certificate(name: str, claim: LocalEvent, channel: Channel) -> VerificationResult:
     epsilon, delta = _ceilings(claim, channel)
     required = f"certificate of at most epsilon {plain(epsilon)}, delta {plain(delta)}"
     if channel.certified_epsilon <= epsilon and channel.certified_delta <= delta:
@@ -123,7 +123,7 @@ def _verify_certificate(name: str, claim: LossEvent, channel: Channel) -> Verifi
     return failed("certificate", name, required, came, Reason.CLAIM_NOT_CERTIFIED)
 
 
-def _ceilings(claim: LossEvent, channel: Channel) -> tuple[Decimal, Decimal]:
+def _ceilings(claim: LocalEvent, channel: Channel) -> tuple[Decimal, Decimal]:
     if isinstance(claim, PureEvent):
         return claim.epsilon.decimal, Decimal(0)
     if isinstance(claim, ApproximateEvent):
@@ -178,7 +178,7 @@ def _verify_unit(
     yield judge("charged", unit["name"], stated, charged, Reason.CLAIM_NOT_CERTIFIED)
 
 
-def _law(event: LossEvent) -> LossEvent:
+def _law(event: LocalEvent) -> LocalEvent:
     """What one draw of the channel costs: for a reveal, that of the level itself, whatever was looked at before."""
     if not isinstance(event, RevealEvent):
         return event
@@ -186,7 +186,7 @@ def _law(event: LossEvent) -> LossEvent:
 
 
 def _verify_coupling(
-    name: str, draws: list[LossEvent], parameters: dict[str, Any], composition: str
+    name: str, draws: list[LocalEvent], parameters: dict[str, Any], composition: str
 ) -> Iterator[VerificationResult]:
     """Whether draws are reveals exactly where the channel is a level of a chain, and climb that chain's ladder.
 

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from trasgo_lib.errors import Reason, TrasgoError
+from trasgo_lib.release.answers_file import ANSWERS, ANSWERS_CSV, holds_answers
 from trasgo_lib.release.corrections import WITHDRAWN
 from trasgo_lib.release.crate import CRATE
 from trasgo_lib.release.manifest import ENVELOPE, MANIFEST, SIGNING_KEY, SUMS, read_sums
@@ -46,6 +47,9 @@ def verify_files(
 
 def _required(manifest: dict[str, Any]) -> tuple[str, ...]:
     """Files that have to be listed; packages from before signatures say nothing of one and have no crate."""
+    if holds_answers(manifest):
+        signed = (SIGNING_KEY,) if manifest.get("signature") else ()
+        return (ANSWERS, ANSWERS_CSV, STATEMENT, REPORT, SUMS, *signed)
     always = (data_key(manifest["dataset"], "parquet"), CHANNEL, STATEMENT, REPORT, SUMS)
     crate = (CRATE,) if "signature" in manifest else ()
     return (*always, *crate, *((SIGNING_KEY,) if manifest.get("signature") else ()))

@@ -10,14 +10,22 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from mpmath import mp, mpf
 
-from trasgo_lib.amounts import Delta, Epsilon, Geo
+from trasgo_lib.amounts import Delta, Epsilon, Geo, Rho
 from trasgo_lib.budget import (
     ApproximateEvent,
     Cost,
+    DiscreteLaplaceEvent,
+    ExponentialMechanismEvent,
+    GaussianEvent,
     GeoEvent,
+    LaplaceEvent,
     LossEvent,
+    NoisyMaxEvent,
+    PartitionEvent,
     PureEvent,
     RevealEvent,
+    SampledGaussianEvent,
+    SparseVectorEvent,
     cost,
     event_from_json,
     event_to_json,
@@ -32,6 +40,20 @@ EVENTS: tuple[LossEvent, ...] = (
     ApproximateEvent(Epsilon.parse("1.5"), Delta.parse("0.000000000000001")),
     GeoEvent(Geo.parse("6.93")),
     RevealEvent(Epsilon.parse("2"), Epsilon.parse("1.6"), Delta(3)),
+    LaplaceEvent(Epsilon.parse("0.1")),
+    DiscreteLaplaceEvent(Epsilon.parse("0.5"), 12),
+    GaussianEvent(Rho.parse("0.125"), Delta.parse("1e-9")),
+    ExponentialMechanismEvent(Epsilon.parse("0.3")),
+    NoisyMaxEvent(Epsilon.parse("0.4")),
+    SparseVectorEvent(Epsilon.parse("1"), 3),
+    SampledGaussianEvent("0.01", "1.1", 500, Delta.parse("1e-6")),
+    PartitionEvent(
+        "region",
+        (
+            ("north", (PureEvent(Epsilon.parse("0.5")), GaussianEvent(Rho.parse("0.01"), Delta(7)))),
+            ("south", (NoisyMaxEvent(Epsilon.parse("0.25")),)),
+        ),
+    ),
 )
 
 amounts = st.integers(0, 10**9)
@@ -50,7 +72,7 @@ def test_stored_form_round_trips(event: LossEvent) -> None:
 
 
 def test_cost_of_each_event_for_one_row() -> None:
-    assert [cost(event).to_json() for event in EVENTS] == [
+    assert [cost(event).to_json() for event in EVENTS[:4]] == [
         {"epsilon": "0.25", "delta": "0", "geo": "0"},
         {"epsilon": "1.5", "delta": "0.000000000000001", "geo": "0"},
         {"epsilon": "0", "delta": "0", "geo": "6.93"},
@@ -126,6 +148,11 @@ def test_an_unknown_event_is_refused_and_the_known_ones_are_named() -> None:
         {"type": "pure", "epsilon": "1", "delta": "0"},
         {"type": "approximate", "epsilon": "1"},
         {"type": "geo", "epsilon": "1"},
+        {"type": "discrete_laplace", "epsilon": "1", "sensitivity": "-1"},
+        {"type": "discrete_laplace", "epsilon": "1", "sensitivity": "1.5"},
+        {"type": "partition", "name": "region", "parts": "[1]"},
+        {"type": "partition", "name": "region", "parts": "no json"},
+        {"type": "sampled_gaussian", "rate": 1, "noise_multiplier": "1", "steps": "1", "delta": "0.1"},
     ],
 )
 def test_an_unknown_stored_event_is_refused(stored: dict[str, str]) -> None:
@@ -205,3 +232,39 @@ def test_reveals_of_a_chain_cost_its_highest_level_and_the_sum_of_deltas() -> No
 def test_a_chain_is_revealed_upwards(before: str) -> None:
     with pytest.raises(BudgetError, match="revealed upwards"):
         cost(RevealEvent(Epsilon.parse("2"), Epsilon.parse(before), Delta(0)))
+
+
+def test_central_events_count_a_whole_unit_and_are_not_multiplied() -> None:
+    for event in EVENTS[4:10]:
+        assert cost(event, 7) == cost(event, 1)
+    assert cost(EVENTS[6]).epsilon == Epsilon.parse("3.058127") and cost(EVENTS[6]).delta == Delta.parse("1e-9")
+
+
+def test_disjoint_parts_cost_the_two_largest_since_a_unit_can_move() -> None:
+    def part(name: str, *epsilons: str) -> tuple[str, tuple[LossEvent, ...]]:
+        return name, tuple(DiscreteLaplaceEvent(Epsilon.parse(text)) for text in epsilons)
+
+    three = PartitionEvent("year", (part("2020", "0.5", "0.5"), part("2021", "0.75"), part("2022", "0.25")))
+    assert cost(three) == Cost.of("1.75")
+    assert cost(PartitionEvent("year", (part("2020", "0.5"),))) == Cost.of("0.5")
+
+
+@pytest.mark.parametrize(
+    "build",
+    [
+        lambda: PartitionEvent("year", ()),
+        lambda: PartitionEvent("year", (("a", (EVENTS[0],)), ("a", (EVENTS[0],)))),
+        lambda: PartitionEvent("year", (("a", ()),)),
+        lambda: DiscreteLaplaceEvent(Epsilon(1), 0),
+        lambda: SparseVectorEvent(Epsilon(1), True),
+        lambda: GaussianEvent(Rho(0), Delta(1)),
+        lambda: GaussianEvent(Rho(1), Delta(0)),
+        lambda: SampledGaussianEvent("1.1", "1", 1, Delta(1)),
+        lambda: SampledGaussianEvent("nan", "1", 1, Delta(1)),
+        lambda: SampledGaussianEvent("0.1", "x", 1, Delta(1)),
+    ],
+)
+def test_an_event_that_makes_no_sense_cannot_be_built(build: object) -> None:
+    with pytest.raises(BudgetError) as caught:
+        build()  # type: ignore[operator]
+    assert caught.value.reason is Reason.BAD_PARAMETER

@@ -1,0 +1,132 @@
+"""Central queries through the command: answered once, charged once, published, verified, refused."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from pathlib import Path
+
+import pytest
+from office import Office
+
+import tasks.query
+from trasgo_lib.errors import StoreError
+
+QUERIES = [
+    {"name": "by_sex", "type": "crosstab", "by": ["sex", "region"], "epsilon": "0.5", "max_groups": 1},
+    {"name": "mean_age", "type": "mean", "column": "age", "epsilon": "0.5"},
+    {"name": "median_age", "type": "median", "column": "age", "epsilon": "0.5"},
+]
+
+
+def _office(folder: Path, **privacy: str) -> Office:
+    office = Office(folder)
+    columns = []
+    for column in office.release["columns"]:
+        kept = {key: column[key] for key in ("name", "type", "domain", "outside", "source") if key in column}
+        columns.append({"name": column["name"], "role": "drop"} if column.get("role", "noised") != "noised" else kept)
+    office.release = {
+        "format": 1,
+        "release": office.release["release"],
+        "source": office.release["source"],
+        "privacy": {"epsilon_total": "2", "account": office.release["privacy"]["account"], **privacy},
+        "columns": columns,
+        "queries": [{k: v for k, v in query.items() if k != "max_groups"} for query in QUERIES],
+        "publish": office.release["publish"],
+    }
+    return office
+
+
+@pytest.fixture(scope="module")
+def answered(tmp_path_factory: pytest.TempPathFactory) -> Office:
+    """An office whose first answers were interrupted before they were published, and published by the second run."""
+    office = _office(tmp_path_factory.mktemp("query"))
+    office.open("2")
+    with pytest.MonkeyPatch.context() as patch:
+
+        def unreachable(*_: object) -> None:
+            raise StoreError.of("store_refused", "store", required="a store", came="none", fix="Wait.")  # type: ignore[arg-type]
+
+        patch.setattr(tasks.query, "publish_package", unreachable)
+        broken = office.trasgo("query", str(office.config), "--quiet")
+    assert broken.exit_code == 10, broken.text
+    stored = {path.name: path.read_bytes() for path in (office.restricted / "answers").iterdir()}
+    assert len(stored) == 3 and not (office.public / "manifest.json").exists()
+    assert office.spent() == "1.5"
+    again = office.trasgo("query", str(office.config), "--json")
+    assert again.exit_code == 0, again.text
+    assert {path.name: path.read_bytes() for path in (office.restricted / "answers").iterdir()} == stored
+    assert office.spent() == "1.5"
+    return office
+
+
+def test_a_published_version_is_left_as_it_is_and_tells_the_same_answers(answered: Office) -> None:
+    told = answered.trasgo("query", str(answered.config), "--json")
+    assert told.exit_code == 0 and told.json["already_published"] is True
+    assert told.json["spent"]["total"]["epsilon"] == "1.5"
+    assert {name: cost["epsilon"] for name, cost in told.json["spent"]["queries"].items()} == {
+        "by_sex": "0.5",
+        "mean_age": "0.5",
+        "median_age": "0.5",
+    }
+    published = json.loads((answered.public / "data/answers.json").read_text(encoding="utf-8"))
+    assert told.json["answers"] == published["queries"]
+    assert [query["name"] for query in published["queries"]] == [query["name"] for query in QUERIES]
+    assert answered.spent() == "1.5"
+
+
+def test_the_package_verifies_and_every_file_of_it_matters(answered: Office, tmp_path: Path) -> None:
+    assert answered.trasgo("verify", str(answered.public)).exit_code == 0
+    files = sorted(path for path in answered.public.rglob("*") if path.is_file())
+    assert len(files) == 8
+    for path in files:
+        copy = tmp_path / path.name
+        shutil.copytree(answered.public, copy)
+        target = copy / path.relative_to(answered.public)
+        target.write_bytes(target.read_bytes().replace(b"1", b"2", 1) if b"1" in target.read_bytes() else b"x")
+        assert answered.trasgo("verify", str(copy)).exit_code == 8, path.name
+
+
+def test_raw_values_stay_out_of_the_public_root(answered: Office) -> None:
+    statement = json.loads((answered.public / "statement.json").read_text(encoding="utf-8"))
+    assert statement["kind"] == "statistics" and statement["spent"]["epsilon"] == "1.5"
+    assert statement["queries"][0]["parts"][0]["sensitivity"]["l1"] == "2"
+    assert "trusted curator" in statement["guarantee"]
+
+
+def test_a_stored_answer_that_is_gone_is_never_drawn_again(tmp_path: Path) -> None:
+    office = _office(tmp_path)
+    office.open("2")
+    with pytest.MonkeyPatch.context() as patch:
+
+        def unreachable(*_: object) -> None:
+            raise StoreError.of("store_refused", "store", required="a store", came="none", fix="Wait.")  # type: ignore[arg-type]
+
+        patch.setattr(tasks.query, "publish_package", unreachable)
+        assert office.trasgo("query", str(office.config), "--quiet").exit_code == 10
+    (office.restricted / "answers" / "mean_age.json").unlink()
+    gone = office.trasgo("query", str(office.config), "--quiet")
+    assert gone.exit_code == 4 and "mean_age" in gone.text, gone.text
+    office.release["queries"][0]["epsilon"] = "0.4"
+    office.write()
+    changed = office.trasgo("query", str(office.config), "--quiet")
+    assert changed.exit_code == 4 and "plan" in changed.text
+
+
+def test_a_depleted_account_refuses_before_data_is_opened(tmp_path: Path) -> None:
+    office = _office(tmp_path)
+    office.open("1.4")
+    (tmp_path / "people.csv").unlink()
+    refused = office.trasgo("query", str(office.config), "--quiet")
+    assert refused.exit_code == 5 and "over_cap" in refused.text, refused.text
+    assert office.spent() == "0"
+
+
+def test_commands_take_the_file_they_are_for(tmp_path: Path) -> None:
+    office = _office(tmp_path)
+    office.open("2")
+    run = office.trasgo("run", str(office.config))
+    assert run.exit_code == 2 and "trasgo query" in run.text
+    plan = office.trasgo("plan", str(office.config), "--json")
+    assert plan.exit_code == 0 and plan.json["cost"]["epsilon"] == "1.5"
+    assert "sensitivity" in office.trasgo("plan", str(office.config)).out

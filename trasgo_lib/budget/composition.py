@@ -1,0 +1,180 @@
+"""What a list of loss events adds up to under every composition: a report, of which one governs and is fixed before.
+
+Basic and zero-concentrated sums are exact and rounded up. Advanced, Renyi and privacy-loss-distribution figures hold
+for events that were declared in advance; they are floats for people, rounded up to 1e-4. The only module that imports
+dp-accounting, and only when a report is asked for.
+
+Neighbours differ in one unit's values. The sensitivities behind our events are counted for that, so dp-accounting's
+add-or-remove events with the same ratio of sensitivity to noise describe the same pairs of laws.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import reduce
+from typing import Any
+
+from trasgo_lib.amounts import Delta, Rho
+from trasgo_lib.budget.accounting import Cost, cost
+from trasgo_lib.budget.events import (
+    DiscreteLaplaceEvent,
+    ExponentialMechanismEvent,
+    LaplaceEvent,
+    LossEvent,
+    NoisyMaxEvent,
+    PureEvent,
+    SparseVectorEvent,
+)
+from trasgo_lib.budget.renyi import ORDERS, epsilon_of_rho, renyi_loss, rho_of
+
+_PURE = PureEvent | LaplaceEvent | DiscreteLaplaceEvent | ExponentialMechanismEvent | NoisyMaxEvent | SparseVectorEvent
+_PLACES = 4
+_INTERVAL = 1e-4
+"""Grid of the privacy loss distributions, nats; losses are rounded up to it."""
+
+_WIDEST_STEPS = 2**14
+"""Discrete Laplace laws of larger sensitivity have too many outcomes to list; any pure law bounds them."""
+
+
+@dataclass(frozen=True, slots=True)
+class Compositions:
+    """What the same events cost by each rule, as epsilon at one delta; None where a rule does not know an event.
+
+    Args:
+        delta: the failure probability at which all figures are given; ``basic`` has its own in ``basic_delta``.
+        basic: sum of epsilons.
+        basic_delta: sum of deltas.
+        advanced: Dwork, Rothblum, Vadhan (2010), Theorem III.3.
+        zcdp: by zero-concentrated losses.
+        rho: their sum, decimal text.
+        renyi: by Renyi losses at the best of the orders tried.
+        pld: by privacy loss distributions.
+    """
+
+    delta: str
+    basic: str
+    basic_delta: str
+    advanced: float | None
+    zcdp: float | None
+    rho: str | None
+    renyi: float | None
+    pld: float | None
+
+    def to_json(self) -> dict[str, object]:
+        """Strict JSON."""
+        return {name: getattr(self, name) for name in self.__slots__}
+
+
+def compositions(events: Sequence[LossEvent], delta: Delta, max_rows: int = 1) -> Compositions:
+    """Every composition of a list of events.
+
+    Args:
+        events: in any order; at least one.
+        delta: failure probability of the whole, above zero.
+        max_rows: most rows of one privacy unit; counts for local draws only.
+    """
+    total = reduce(Cost.__add__, (cost(event, max_rows) for event in events))
+    rho = _total_rho(events, max_rows)
+    return Compositions(
+        delta=delta.text,
+        basic=total.epsilon.text,
+        basic_delta=total.delta.text,
+        advanced=_up(_advanced(events, delta, max_rows)),
+        zcdp=None if rho is None else float(epsilon_of_rho(rho, delta).decimal) if rho.units else 0.0,
+        rho=None if rho is None else rho.text,
+        renyi=_up(_renyi(events, delta, max_rows)),
+        pld=_up(_pld(events, delta, max_rows)),
+    )
+
+
+def _up(value: float | None) -> float | None:
+    return None if value is None else math.ceil(value * 10**_PLACES) / 10**_PLACES
+
+
+def _total_rho(events: Sequence[LossEvent], max_rows: int) -> Rho | None:
+    losses = [rho_of(event, max_rows) for event in events]
+    if any(loss is None for loss in losses):
+        return None
+    return Rho(sum(loss.units for loss in losses if loss is not None))
+
+
+def _advanced(events: Sequence[LossEvent], delta: Delta, max_rows: int) -> float | None:
+    """For events of different epsilon: sqrt(2 ln(1/delta) sum e**2) + sum e (e**e - 1)."""
+    if not all(isinstance(event, _PURE) for event in events):
+        return None
+    losses = [float(cost(event, max_rows).epsilon.decimal) for event in events]
+    if max(losses) > 500:
+        return None
+    spread = math.sqrt(2 * math.log(1 / float(delta.decimal)) * math.fsum(loss**2 for loss in losses))
+    return spread + math.fsum(loss * math.expm1(loss) for loss in losses)
+
+
+def _renyi(events: Sequence[LossEvent], delta: Delta, max_rows: int) -> float | None:
+    from dp_accounting.rdp import rdp_privacy_accountant
+
+    counted = _counted(events)
+    curve = []
+    for order in ORDERS:
+        losses = [(renyi_loss(event, order, max_rows), times) for event, times in counted.items()]
+        if any(loss is None for loss, _ in losses):
+            return None
+        curve.append(math.fsum(float(loss) * times for loss, times in losses if loss is not None))
+    found, _ = rdp_privacy_accountant.compute_epsilon(ORDERS, curve, float(delta.decimal))
+    return float(found)
+
+
+def _pld(events: Sequence[LossEvent], delta: Delta, max_rows: int) -> float | None:
+    from dp_accounting.pld import privacy_loss_distribution as distributions
+
+    composed: Any = None
+    for event, times in _counted(events).items():
+        rule = _LAWS.get(type(event))
+        if rule is None:
+            return None
+        law = rule(distributions, event, max_rows).self_compose(times)
+        composed = law if composed is None else composed.compose(law)
+    return float(composed.get_epsilon_for_delta(float(delta.decimal)))
+
+
+def _counted(events: Sequence[LossEvent]) -> dict[LossEvent, int]:
+    counted: dict[LossEvent, int] = {}
+    for event in events:
+        counted[event] = counted.get(event, 0) + 1
+    return counted
+
+
+def _pure_law(distributions: Any, event: LossEvent, max_rows: int) -> Any:
+    """The law that no mechanism of that epsilon passes: binary randomised response."""
+    from dp_accounting.pld.common import DifferentialPrivacyParameters
+
+    epsilon = float(cost(event, max_rows).epsilon.decimal)
+    return distributions.from_privacy_parameters(
+        DifferentialPrivacyParameters(epsilon), value_discretization_interval=_INTERVAL
+    )
+
+
+def _laplace_law(distributions: Any, event: LaplaceEvent, max_rows: int) -> Any:
+    scale = 1 / float(event.epsilon.decimal)
+    return distributions.from_laplace_mechanism(scale, value_discretization_interval=_INTERVAL)
+
+
+def _discrete_laplace_law(distributions: Any, event: DiscreteLaplaceEvent, max_rows: int) -> Any:
+    if event.sensitivity > _WIDEST_STEPS:
+        return _pure_law(distributions, event, max_rows)
+    per_step = float(event.epsilon.decimal) / event.sensitivity
+    return distributions.from_discrete_laplace_mechanism(
+        per_step, sensitivity=event.sensitivity, value_discretization_interval=_INTERVAL
+    )
+
+
+_LAWS: Mapping[type[LossEvent], Callable[[Any, Any, int], Any]] = {
+    PureEvent: _pure_law,
+    LaplaceEvent: _laplace_law,
+    DiscreteLaplaceEvent: _discrete_laplace_law,
+    ExponentialMechanismEvent: _pure_law,
+    NoisyMaxEvent: _pure_law,
+    SparseVectorEvent: _pure_law,
+}
+"""Events with a pair of laws that dominates them. Concentrated draws of vectors have none here, so a report without."""

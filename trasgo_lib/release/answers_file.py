@@ -1,0 +1,37 @@
+"""Names of the files of a published statistics package, and whether a manifest is that of one."""
+
+from __future__ import annotations
+
+from typing import Any
+
+ANSWERS = "data/answers.json"
+ANSWERS_CSV = "data/answers.csv"
+
+CSV_HEADER = ("query", "type", "key", "value", "noisy", "low", "high", "reason", "post_processed")
+
+
+def holds_answers(manifest: dict[str, Any]) -> bool:
+    """Whether a manifest lists answers instead of released rows."""
+    return any(entry["path"] == ANSWERS for entry in manifest["files"])
+
+
+def csv_rows(document: dict[str, Any]) -> list[tuple[str, ...]]:
+    """The rows of ``answers.csv`` from the content of ``answers.json``, header first.
+
+    Args:
+        document: the answers, format 1.
+    """
+    rows: list[tuple[str, ...]] = [CSV_HEADER]
+    for query in document["queries"]:
+        done = "; ".join(query["post_processed"])
+        for cell in query["cells"]:
+            key = "; ".join(f"{name}={label}" for name, label in cell["key"].items())
+            numbers = (_text(cell[name]) for name in ("value", "noisy", "low", "high"))
+            rows.append((query["name"], query["type"], key, *numbers, cell.get("reason", ""), done))
+    return rows
+
+
+def _text(value: object) -> str:
+    if value is None:
+        return ""
+    return str(value).lower() if isinstance(value, bool) else str(value)
