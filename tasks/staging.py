@@ -52,7 +52,7 @@ def ship(ref: RunRef, units: tuple[PrivateCodes, ...], purpose: str) -> tuple[Pr
     if purpose == "private":
         # a store that does not let us take away what we put is found out before anything is charged
         session.restricted.put_once(f"{session.stage_prefix}/trial", b"taken away at once\n")
-        remove_below(session.restricted, session.stage_prefix)()
+        remove_below(session.restricted, session.stage_prefix)
     return tuple(
         PrivateCodes(
             codes.unit,
