@@ -206,6 +206,7 @@ def _account_to_date(session: Session) -> Cost:
 def _put_evidence(session: Session, course: Course, state: State, checked: Checked | None = None) -> None:
     plan = session.plan
     workspace = Workspace(session.work)
+    prefix = release_prefix(plan.dataset, plan.version)
     rounds = tuple(
         RoundFacts(number, entry.unit, entry.level, entry.loss, entry.met, entry.interval)
         for number, entries in enumerate(course.history.rounds, 1)
@@ -213,7 +214,7 @@ def _put_evidence(session: Session, course: Course, state: State, checked: Check
     )
     facts = RestrictedFacts(
         plan=plan,
-        state=state.value,
+        state=_first_put(session, prefix, state).value,
         reason=course.stop.reason,
         rounds=rounds,
         input_report=workspace.read_json(INPUT_REPORT) or {},
@@ -226,8 +227,16 @@ def _put_evidence(session: Session, course: Course, state: State, checked: Check
     ledger = [_ledger_row(entry) for entry in own_entries(session)]
     report, pages = (CheckReport(()), ()) if checked is None else (checked.report, (checked.docs,))
     evidence = Evidence(facts, report, _provenance(session), ledger, pages)
-    prefix = release_prefix(plan.dataset, plan.version)
     publish_package(stage_restricted(evidence, session.work), session.restricted, prefix)
+
+
+def _first_put(session: Session, prefix: str, state: State) -> State:
+    """The state that evidence of an interrupted run tells, which is written once: an embargo may have ended since."""
+    key = f"{prefix}/losses.json"
+    if state is State.HELD or not session.restricted.exists(key):
+        return state
+    told = json.loads(session.restricted.get(key))["state"]
+    return State(told) if told in (State.CHECKED, State.PUBLISHED) else state
 
 
 def _ledger_row(entry: Entry) -> dict[str, Any]:

@@ -91,7 +91,7 @@ def test_an_embargo_that_is_lifted_or_set_while_a_run_is_down_does_not_block_it(
     released: Office, monkeypatch: pytest.MonkeyPatch, first: str
 ) -> None:
     """The evidence says how the version stood when it was first put; whether it waits is told by the record."""
-    embargo = {"embargo": "2099-01-01T00:00:00+00:00"}
+    embargo = {"embargo": "2099-01-01T00:00:00 Europe/Madrid"}
     if first == "waits":
         released.release["publish"] |= embargo
     released.open()
