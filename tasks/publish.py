@@ -18,7 +18,7 @@ from tasks.signing import own_entries, previous_evidence, signing_of
 from tasks.waiting import announce, put_waiting
 from tasks.workspace import COMPARISON, ESTIMATES, INPUT_REPORT, LOSSES, RISK, Workspace
 from trasgo_lib.budget import Cost
-from trasgo_lib.checks import CheckReport
+from trasgo_lib.checks import DATA_DOCS, CheckReport
 from trasgo_lib.errors import ConflictError, Reason
 from trasgo_lib.keys import KeyedDigest
 from trasgo_lib.loop import History, Predictions, RoundEntry, Stop
@@ -32,7 +32,7 @@ from trasgo_lib.release import (
     stage_package,
     stage_restricted,
 )
-from trasgo_lib.reporting import ReleaseFacts, RestrictedFacts, RoundFacts, unit_outcomes
+from trasgo_lib.reporting import ReleaseFacts, RestrictedFacts, RoundFacts, metadata, unit_outcomes
 
 _LOGGER = logging.getLogger("trasgo")
 
@@ -207,6 +207,8 @@ def _put_evidence(session: Session, course: Course, state: State, checked: Check
     plan = session.plan
     workspace = Workspace(session.work)
     prefix = release_prefix(plan.dataset, plan.version)
+    if _has_evidence(session, prefix, state):
+        return
     rounds = tuple(
         RoundFacts(number, entry.unit, entry.level, entry.loss, entry.met, entry.interval)
         for number, entries in enumerate(course.history.rounds, 1)
@@ -214,7 +216,7 @@ def _put_evidence(session: Session, course: Course, state: State, checked: Check
     )
     facts = RestrictedFacts(
         plan=plan,
-        state=_first_put(session, prefix, state).value,
+        state=state.value,
         reason=course.stop.reason,
         rounds=rounds,
         input_report=workspace.read_json(INPUT_REPORT) or {},
@@ -230,13 +232,17 @@ def _put_evidence(session: Session, course: Course, state: State, checked: Check
     publish_package(stage_restricted(evidence, session.work), session.restricted, prefix)
 
 
-def _first_put(session: Session, prefix: str, state: State) -> State:
-    """The state that evidence of an interrupted run tells, which is written once: an embargo may have ended since."""
-    key = f"{prefix}/losses.json"
-    if state is State.HELD or not session.restricted.exists(key):
-        return state
-    told = json.loads(session.restricted.get(key))["state"]
-    return State(told) if told in (State.CHECKED, State.PUBLISHED) else state
+def _has_evidence(session: Session, prefix: str, state: State) -> bool:
+    """Whether an interrupted run of this version has put all of its evidence, of which a last file tells.
+
+    It is then kept as it is: a newer library, a risk audit declared since, or an embargo that ended meanwhile would make
+    other bytes, and these must not stop a publication.
+    """
+    last = metadata.IMPACT_ASSESSMENT if state is State.HELD else DATA_DOCS
+    if not session.restricted.exists(f"{prefix}/{last}"):
+        return False
+    told = json.loads(session.restricted.get(f"{prefix}/losses.json"))["state"]
+    return (told == State.HELD.value) == (state is State.HELD)
 
 
 def _ledger_row(entry: Entry) -> dict[str, Any]:
