@@ -235,8 +235,8 @@ def _put_evidence(session: Session, course: Course, state: State, checked: Check
 def _has_evidence(session: Session, prefix: str, state: State) -> bool:
     """Whether an interrupted run of this version has put all of its evidence, of which a last file tells.
 
-    It is then kept as it is: a newer library, a risk audit declared since, or an embargo that ended meanwhile would make
-    other bytes, and these must not stop a publication.
+    It is then kept as it is: a newer library, a risk audit declared since, an embargo that ended meanwhile or memory
+    that ran out would make other bytes, and these must not stop a publication.
     """
     last = metadata.IMPACT_ASSESSMENT if state is State.HELD else DATA_DOCS
     if not session.restricted.exists(f"{prefix}/{last}"):

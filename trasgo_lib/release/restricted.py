@@ -158,7 +158,7 @@ def _reports(evidence: Evidence) -> dict[str, bytes]:
                 REPORT: render_restricted_report(facts).encode(),
                 REPORT_PAGE: render_restricted_page(facts, evidence.checks).encode(),
             }
-        except (OSError, MemoryError):
+        except OSError:
             raise
         except Exception as error:  # noqa: BLE001 whatever it is, it may have come from raw data
             kind = kind or type(error).__name__
