@@ -10,6 +10,7 @@ from pathlib import Path
 
 from prefect import task
 
+from tasks.kept_session import session_for_draw
 from tasks.policies import NOISE_DRAW, PURE, at_boundary
 from tasks.session import RunRef, Session, open_session
 from tasks.streams import stream_of_draw, streams_of_chain
@@ -73,7 +74,7 @@ def draw_unit(ref: RunRef, codes: PrivateCodes, draw: Draw, purpose: str = "draw
         draw: which draw.
         purpose: ``draw`` or ``probe``.
     """
-    session = open_session(ref)
+    session = session_for_draw(ref)
     unit = session.plan.unit(draw.unit)
     channel = unit.channel(draw.level)
     if purpose == "probe":
@@ -104,11 +105,15 @@ def _below(draw: Draw, purpose: str) -> str:
     return f"{purpose}/attempt-{draw.attempt}"
 
 
+@at_boundary
 def forget_draws(superseded: Sequence[ReleasedCodes]) -> None:
     """Take draws off the disk of which newer ones exist: nothing reads them again, and a rerun makes them anew.
 
     Args:
         superseded: released codes of the draws before.
+
+    Raises:
+        StoreError: the disk does not let them be taken away.
     """
     for codes in superseded:
         remove_batches(codes)

@@ -96,15 +96,15 @@ def measure_exactly(ref: RunRef, table: PrivateTable, released: Sequence[Release
     """Exact losses for the restricted root, after the decision to publish or hold; nothing reads them but people.
 
     Should they not be computable, the restricted report says so and the run goes on: a release that is published or not
-    as its raw file allows a computation would tell something of that file, which nobody paid for. Trouble with disk and
-    memory says nothing of values and stops the run, which resumes.
+    as its raw file allows a computation would tell something of that file, which nobody paid for. How much memory it
+    takes depends on values, too. Trouble with the disk says nothing of them and stops the run, which resumes.
     """
     session = open_session(ref)
     if session.plan.loss_from != "released":
         return
     try:
         _exact(session, table, released, draws, None)
-    except (OSError, StoreError, MemoryError):
+    except (OSError, StoreError):
         raise
     except Exception as error:  # noqa: BLE001 whatever it is, it came from raw data
         workspace = Workspace(session.work)

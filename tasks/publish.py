@@ -18,7 +18,7 @@ from tasks.signing import own_entries, previous_evidence, signing_of
 from tasks.waiting import announce, put_waiting
 from tasks.workspace import COMPARISON, ESTIMATES, INPUT_REPORT, LOSSES, RISK, Workspace
 from trasgo_lib.budget import Cost
-from trasgo_lib.checks import CheckReport
+from trasgo_lib.checks import DATA_DOCS, CheckReport
 from trasgo_lib.errors import ConflictError, Reason
 from trasgo_lib.keys import KeyedDigest
 from trasgo_lib.loop import History, Predictions, RoundEntry, Stop
@@ -32,7 +32,7 @@ from trasgo_lib.release import (
     stage_package,
     stage_restricted,
 )
-from trasgo_lib.reporting import ReleaseFacts, RestrictedFacts, RoundFacts, unit_outcomes
+from trasgo_lib.reporting import ReleaseFacts, RestrictedFacts, RoundFacts, metadata, unit_outcomes
 
 _LOGGER = logging.getLogger("trasgo")
 
@@ -206,6 +206,9 @@ def _account_to_date(session: Session) -> Cost:
 def _put_evidence(session: Session, course: Course, state: State, checked: Checked | None = None) -> None:
     plan = session.plan
     workspace = Workspace(session.work)
+    prefix = release_prefix(plan.dataset, plan.version)
+    if _has_evidence(session, prefix, state):
+        return
     rounds = tuple(
         RoundFacts(number, entry.unit, entry.level, entry.loss, entry.met, entry.interval)
         for number, entries in enumerate(course.history.rounds, 1)
@@ -226,8 +229,20 @@ def _put_evidence(session: Session, course: Course, state: State, checked: Check
     ledger = [_ledger_row(entry) for entry in own_entries(session)]
     report, pages = (CheckReport(()), ()) if checked is None else (checked.report, (checked.docs,))
     evidence = Evidence(facts, report, _provenance(session), ledger, pages)
-    prefix = release_prefix(plan.dataset, plan.version)
     publish_package(stage_restricted(evidence, session.work), session.restricted, prefix)
+
+
+def _has_evidence(session: Session, prefix: str, state: State) -> bool:
+    """Whether an interrupted run of this version has put all of its evidence, of which a last file tells.
+
+    It is then kept as it is: a newer library, a risk audit declared since, an embargo that ended meanwhile or memory
+    that ran out would make other bytes, and these must not stop a publication.
+    """
+    last = metadata.IMPACT_ASSESSMENT if state is State.HELD else DATA_DOCS
+    if not session.restricted.exists(f"{prefix}/{last}"):
+        return False
+    told = json.loads(session.restricted.get(f"{prefix}/losses.json"))["state"]
+    return (told == State.HELD.value) == (state is State.HELD)
 
 
 def _ledger_row(entry: Entry) -> dict[str, Any]:

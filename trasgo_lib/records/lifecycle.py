@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -167,8 +167,21 @@ def freeze(
             fix=f"Restore the {what}, or publish a new version, charged in full.",
         )
     evidence = {"plan_digest": plan_digest, "input_digest": input_digest, **terms.evidence()}
+    if charged:
+        evidence = _with_people_as_frozen(evidence, events(connection, dataset, version_name))
     _append(connection, _tip(record), "freeze", record.state, actor, "plan and input fixed", evidence, at)
     return _known(connection, dataset, version_name)
+
+
+def _with_people_as_frozen(evidence: Mapping[str, str], life: Sequence[Event]) -> dict[str, str]:
+    """The same terms, with approvals spelled as the event before spells them: no approvals are "0", or not said at all.
+
+    The database compares these texts, since a charge fixes them; an embargo that is lifted or set leaves them alone.
+    """
+    before = next((event.evidence for event in reversed(life) if event.kind == "freeze"), {})
+    names = ("approvals", "service_accounts")
+    kept = {name: before[name] for name in names if name in before}
+    return {name: text for name, text in evidence.items() if name not in names} | kept
 
 
 def transition(

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -118,6 +118,9 @@ def _headed(plan: ReleasePlan, body: Mapping[str, Any]) -> dict[str, Any]:
 def stage_restricted(evidence: Evidence, work: Path) -> StagedPackage:
     """Write the restricted files into the work folder.
 
+    They are put before a release is published, so reports that cannot be rendered must not stop it: what raw data made
+    is left out of them step by step, and they say so.
+
     Args:
         evidence: what the restricted root keeps of a run; private.
         work: restricted work folder; files are 0600.
@@ -126,20 +129,47 @@ def stage_restricted(evidence: Evidence, work: Path) -> StagedPackage:
         ValueError: for NaN or infinity in a document.
         VerificationError: for a document that does not satisfy its schema.
     """
-    # imported late: a verification loads this module and renders nothing
-    from trasgo_lib.reporting.restricted_page import render_restricted_page
-
     plan = evidence.facts.plan
     written = {
         f"{name}.json": documents.dump(document, name) for name, document in restricted_documents(evidence).items()
     } | {
-        REPORT: render_restricted_report(evidence.facts).encode(),
-        REPORT_PAGE: render_restricted_page(evidence.facts, evidence.checks).encode(),
+        **_reports(evidence),
         metadata.PROCESSING_RECORD: metadata.processing_record(plan),
         metadata.IMPACT_ASSESSMENT: metadata.impact_assessment(plan),
     }
     staged = [stage_page(key, content, work) for key, content in written.items()]
     return StagedPackage((*staged, *evidence.pages))
+
+
+def _reports(evidence: Evidence) -> dict[str, bytes]:
+    """Both forms of the restricted report, with as much of what raw data made as can be rendered.
+
+    What is left out depends on the facts alone, so a run that is resumed comes to the same bytes.
+    """
+    # imported late: a verification loads this module and renders nothing
+    from trasgo_lib.reporting.restricted_page import render_restricted_page
+
+    kind = ""
+    for facts in _ever_less(evidence.facts):
+        if kind:
+            facts = replace(facts, not_shown=kind)
+        try:
+            return {
+                REPORT: render_restricted_report(facts).encode(),
+                REPORT_PAGE: render_restricted_page(facts, evidence.checks).encode(),
+            }
+        except OSError:
+            raise
+        except Exception as error:  # noqa: BLE001 whatever it is, it may have come from raw data
+            kind = kind or type(error).__name__
+    raise ValueError("the restricted report cannot be rendered, even without anything that raw data made")
+
+
+def _ever_less(facts: RestrictedFacts) -> Iterator[RestrictedFacts]:
+    """The facts, and then without pictures, and then without anything that was computed from raw data."""
+    yield facts
+    yield replace(facts, comparison={})
+    yield replace(facts, comparison={}, losses={}, risk={}, input_report={})
 
 
 def stage_page(key: str, content: bytes, work: Path) -> StagedFile:

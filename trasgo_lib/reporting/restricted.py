@@ -53,6 +53,8 @@ class RestrictedFacts:
         comparison: distributions, correlations and moved points before and after, as strict JSON; private, and empty
             where exact losses could not be computed.
         risk: the risk audit as strict JSON; private; empty where none is declared.
+        not_shown: kind of the error for which comparison, or all that raw data made, is left out of the reports; empty
+            where nothing is.
     """
 
     plan: ReleasePlan
@@ -65,6 +67,12 @@ class RestrictedFacts:
     estimates: Mapping[str, Any] = field(default_factory=dict)
     comparison: Mapping[str, Any] = field(default_factory=dict, repr=False)
     risk: Mapping[str, Any] = field(default_factory=dict)
+    not_shown: str = ""
+
+    @property
+    def left_out(self) -> str:
+        """What a report says in place of what it leaves out; empty where it leaves nothing out."""
+        return f"A part could not be shown ({self.not_shown}); the JSON files hold it." if self.not_shown else ""
 
 
 def render_restricted_report(facts: RestrictedFacts) -> str:
@@ -79,6 +87,8 @@ def render_restricted_report(facts: RestrictedFacts) -> str:
         lines += [f"**{REHEARSAL}**", ""]
     else:
         lines += ["Holds exact losses and counts computed from raw data. Never publish it or pass it on.", ""]
+    if facts.left_out:
+        lines += [facts.left_out, ""]
     lines += table(("", ""), [("state", facts.state), ("why the loop stopped", facts.reason)])
     if facts.shortfalls:
         lines += section("Targets not met") + table(("noise unit", "missing"), facts.shortfalls)

@@ -33,7 +33,11 @@ def render_restricted_page(facts: RestrictedFacts, checks: CheckReport) -> str:
     return Page(
         title=plan.config.release.title,
         above=f"Restricted report: {plan.dataset}, version {plan.version}",
-        lead=(warning(REHEARSAL if plan.is_rehearsal else _WARNING), key_facts(_key_facts(facts))),
+        lead=(
+            warning(REHEARSAL if plan.is_rehearsal else _WARNING),
+            *([paragraph(facts.left_out)] if facts.left_out else []),
+            key_facts(_key_facts(facts)),
+        ),
         sections=tuple(parts),
         below=f"Restricted report of {plan.dataset}, version {plan.version}. {_WARNING}",
         is_restricted=True,

@@ -331,3 +331,20 @@ def test_terms_survive_their_evidence() -> None:
     assert PublicationTerms.of(terms.evidence()) == terms
     assert PublicationTerms().evidence() == {} and PublicationTerms.of({}) == PublicationTerms()
     assert publication_of(()).missing == 0
+
+
+@pytest.mark.parametrize("lifted", [True, False], ids=["lifted", "set"])
+def test_an_embargo_is_lifted_or_set_after_a_charge_where_nobody_approves(office: Any, lifted: bool) -> None:
+    """The library allows it, so the database must be told in words that it takes for the same approvals."""
+    terms = [PublicationTerms(embargo=LATE, embargo_words="later", public="/srv/public"), PublicationTerms()]
+    first, then = terms if lifted else terms[::-1]
+    office.records.freeze("cps1988", "1", "2" * 64, "1" * 64, "ana", office.at, first)
+    office.charge("0.25")
+    for wanted in (then, first, then):
+        office.records.freeze("cps1988", "1", "2" * 64, "1" * 64, "ana", office.at, wanted)
+        assert office.records.publication("cps1988", "1").terms == wanted
+    count = office.count("events")
+    office.records.freeze("cps1988", "1", "2" * 64, "1" * 64, "ana", office.at, then)
+    assert office.count("events") == count and office.records.check_chain().ok
+    with pytest.raises(ConflictError):
+        office.records.freeze("cps1988", "1", "2" * 64, "1" * 64, "ana", office.at, PublicationTerms(1))
