@@ -35,7 +35,7 @@ def statistics(ref: RunRef) -> Literal["published"]:
     with session.hold_lease() as held:
         table = ingest(ref)
         held.require()
-        reserve_queries(ref)
+        reserve_queries(ref, table.rows)
         names = [query.name for query in statistics_of(session).queries]
         for answered in answer_query.map(unmapped(ref), unmapped(table), names):
             answered.result()

@@ -26,23 +26,30 @@ from trasgo_lib.statistics.answering import Drawn, draw_answer
 from trasgo_lib.statistics.answers import Answer, answers_of
 from trasgo_lib.statistics.package import StatisticsFacts, stage_statistics
 from trasgo_lib.statistics.private_rows import StoredRows
+from trasgo_lib.statistics.row_count import require_row_count
 
 _LOGGER = logging.getLogger("trasgo")
 
 
 @task(name="reserve queries", **PURE)
 @at_boundary
-def reserve_queries(ref: RunRef) -> Cost:
+def reserve_queries(ref: RunRef, rows: int) -> Cost:
     """Charge every query, or none of them; one that was charged before is not charged again.
+
+    Args:
+        ref: the run.
+        rows: of the source; public.
 
     Returns:
         What the version has been charged so far.
 
     Raises:
+        ConfigError: so many rows do not allow a query; nothing was charged.
         BudgetError: the account's cap would be passed; nothing was charged and nothing is drawn.
         ConflictError: the version was charged with another plan, input or root.
     """
     session = open_session(ref)
+    require_row_count(statistics_of(session), rows)
     before = session.spent()
     session.reserve([_reservation(session, query) for query in statistics_of(session).queries])
     spent = session.spent()
@@ -72,7 +79,9 @@ def answer_query(ref: RunRef, table: PrivateTable, name: str) -> None:
     unit = None if session.plan.privacy_unit == "row" else session.plan.privacy_unit
     rows = StoredRows(table, session.digest_key(), unit)
     drawn = draw_answer(query, rows, _contribution_key(session, query))
-    content = json.dumps(drawn.to_json(), sort_keys=True, indent=2).encode()
+    # bound to the version's root: what another ledger drew under this name, perhaps of other data, is never served
+    bound = drawn.to_json() | {"commitment": session.begin().commitment}
+    content = json.dumps(bound, sort_keys=True, indent=2).encode()
     try:
         session.restricted.put_once(_key(session, name), content)
     except ConflictError:
@@ -172,11 +181,14 @@ def _stored(session: Session, query: QueryPlan) -> Drawn | None:
     if not session.restricted.exists(key):
         return None
     try:
-        drawn = Drawn.from_json(json.loads(session.restricted.get(key)))
+        document = json.loads(session.restricted.get(key))
+        drawn, commitment = Drawn.from_json(document), document.get("commitment")
     except (ValueError, KeyError, TypeError):
         raise _gone(session, query.name, "a file of another form") from None
     if drawn.digest != query.digest:
         raise _gone(session, query.name, "the answer to another question")
+    if commitment != session.begin().commitment:
+        raise _gone(session, query.name, "one that was drawn under another root")
     return drawn
 
 

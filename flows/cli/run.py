@@ -87,17 +87,8 @@ def _run_session(ref: RunRef, as_json: bool, quiet: bool, *, may_start: bool) ->
 def _reference(config: Path) -> tuple[RunRef, ReleasePlan]:
     from tasks.places import require_release
     from tasks.session import RunRef
-    from trasgo_lib.config import holds_queries
     from trasgo_lib.plan import read_plan
 
-    if holds_queries(config):
-        raise ConfigError.of(
-            Reason.BAD_SHAPE,
-            str(config),
-            required="a release file",
-            came="a statistics file: it has `queries`",
-            fix=f"Run it with: trasgo query {config}",
-        )
     loaded, plan = read_plan(config)
     require_release(plan)
     ref = RunRef(config=str(config.absolute()), config_digest=loaded.text_digest, home=str(home()), actor=actor())

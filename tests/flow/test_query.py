@@ -104,7 +104,12 @@ def test_a_stored_answer_that_is_gone_is_never_drawn_again(tmp_path: Path) -> No
 
         patch.setattr(tasks.query, "publish_package", unreachable)
         assert office.trasgo("query", str(office.config), "--quiet").exit_code == 10
-    (office.restricted / "answers" / "mean_age.json").unlink()
+    stored = office.restricted / "answers" / "mean_age.json"
+    stored.chmod(0o600)
+    stored.write_text(json.dumps(json.loads(stored.read_text(encoding="utf-8")) | {"commitment": "0" * 64}))
+    foreign = office.trasgo("query", str(office.config), "--quiet")
+    assert foreign.exit_code == 4 and "another root" in foreign.text, foreign.text
+    stored.unlink()
     gone = office.trasgo("query", str(office.config), "--quiet")
     assert gone.exit_code == 4 and "mean_age" in gone.text, gone.text
     office.release["queries"][0]["epsilon"] = "0.4"
@@ -127,6 +132,14 @@ def test_commands_take_the_file_they_are_for(tmp_path: Path) -> None:
     office.open("2")
     run = office.trasgo("run", str(office.config))
     assert run.exit_code == 2 and "trasgo query" in run.text
+    for verb in (("forecast",), ("audit",), ("doctor",)):
+        other = office.trasgo(*verb, str(office.config))
+        assert other.exit_code == 2 and "trasgo query" in other.text and "mechanism" not in other.text, other.text
+    release = Office(tmp_path)
+    release.config = tmp_path / "other.yaml"
+    release.write()
+    asked = release.trasgo("query", str(release.config))
+    assert asked.exit_code == 2 and "trasgo run" in asked.text and "loop" not in asked.text
     plan = office.trasgo("plan", str(office.config), "--json")
     assert plan.exit_code == 0 and plan.json["cost"]["epsilon"] == "1.5"
     assert "sensitivity" in office.trasgo("plan", str(office.config)).out

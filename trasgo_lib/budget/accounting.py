@@ -6,7 +6,7 @@ is one ceiling per component, and a component never pays for another.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from decimal import localcontext
 from functools import reduce
@@ -202,14 +202,33 @@ def _sampled_gaussian(event: SampledGaussianEvent, max_rows: int) -> Cost:
 
 
 def _partition(event: PartitionEvent, max_rows: int) -> Cost:
-    """A unit that is replaced can lie in another part afterwards, so the two costliest parts are charged."""
-    costs = [reduce(Cost.__add__, (cost(one, max_rows) for one in events)) for _, events in event.parts]
+    """A unit that is replaced can lie in other parts afterwards: its m rows leave up to m and enter up to m others.
+
+    Local draws are charged m times over in the two costliest parts, which is no less than once in 2 m parts. A central
+    query counts all rows of a unit once, however few of them lie in its part, so the 2 m costliest parts are charged.
+    """
+    local, central = [], []
+    for _, events in event.parts:
+        local.append(_sum(cost(one, max_rows) for one in events if isinstance(one, _GROWS_WITH_ROWS)))
+        central.append(_sum(cost(one, max_rows) for one in events if not isinstance(one, _GROWS_WITH_ROWS)))
+    return _costliest(local, 2) + _costliest(central, 2 * max_rows)
+
+
+def _sum(costs: Iterable[Cost]) -> Cost:
+    return reduce(Cost.__add__, costs, Cost.zero())
+
+
+def _costliest(costs: Sequence[Cost], parts: int) -> Cost:
+    """The sum of the largest ``parts`` amounts of each component, whichever parts they are of."""
     return Cost(
-        Epsilon(sum(sorted(one.epsilon.units for one in costs)[-2:])),
-        Delta(sum(sorted(one.delta.units for one in costs)[-2:])),
-        Geo(sum(sorted(one.geo.units for one in costs)[-2:])),
+        Epsilon(sum(sorted(one.epsilon.units for one in costs)[-parts:])),
+        Delta(sum(sorted(one.delta.units for one in costs)[-parts:])),
+        Geo(sum(sorted(one.geo.units for one in costs)[-parts:])),
     )
 
+
+_GROWS_WITH_ROWS = PureEvent | ApproximateEvent | GeoEvent | RevealEvent | SampledGaussianEvent
+"""Events that are per row, and cost a unit of m rows m times as much."""
 
 _RULES: Mapping[type[LossEvent], Callable[[Any, int], Cost]] = {
     PureEvent: _pure,

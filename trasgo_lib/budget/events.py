@@ -149,7 +149,7 @@ class SampledGaussianEvent:
 
 @dataclass(frozen=True, slots=True)
 class PartitionEvent:
-    """Draws from declared disjoint parts of the rows: a privacy unit lies in one part, or moves from one to another.
+    """Draws from declared disjoint parts of the rows: a row lies in one part, or moves from one to another.
 
     Args:
         name: the declared partition.

@@ -57,14 +57,16 @@ def rho_of(event: LossEvent, max_rows: int = 1) -> Rho | None:
 def renyi_loss(event: LossEvent, order: int, max_rows: int = 1) -> Decimal | None:
     """The Renyi divergence of an event at an order, per privacy unit, not below the true one; None where not known.
 
+    Sampled Gaussian steps have none here: their curve is that of one row added or taken out, and the divergence of a
+    replaced unit is larger. They are charged by ``epsilon_of_sampled_gaussian`` and group privacy.
+
     Args:
-        event: a pure, concentrated or sampled one.
+        event: a pure or concentrated one.
         order: a whole number from 2 on.
         max_rows: most rows of one privacy unit; counts for local draws only.
 
     Source:
-        Mironov, "Renyi differential privacy" (2017), Table II and Proposition 5; Mironov, Talwar, Zhang, "Renyi
-        differential privacy of the sampled Gaussian mechanism" (2019), section 3.3.
+        Mironov, "Renyi differential privacy" (2017), Table II and Proposition 5.
     """
     rule = _CURVES.get(type(event))
     with localcontext(Context(prec=_DIGITS)):
@@ -117,10 +119,14 @@ def epsilon_of_sampled_gaussian(rate: str, noise_multiplier: str, steps: int, de
         noise_multiplier: decimal text above 0.
         steps: at least 1.
         delta: above zero.
+
+    Source:
+        Mironov, Talwar, Zhang, "Renyi differential privacy of the sampled Gaussian mechanism" (2019), section 3.3.
     """
     event = SampledGaussianEvent(rate, noise_multiplier, steps, delta)
-    losses = ((order, renyi_loss(event, order)) for order in ORDERS)
-    return Epsilon.ceil(min(epsilon_at(loss, order, delta) for order, loss in losses if loss is not None))
+    with localcontext(Context(prec=_DIGITS)):
+        losses = [(order, _sampled_gaussian(event, order) * _ENLARGED) for order in ORDERS]
+        return Epsilon.ceil(min(epsilon_at(loss, order, delta) for order, loss in losses))
 
 
 def _pure_epsilon(event: LossEvent, max_rows: int) -> Epsilon | None:
@@ -181,6 +187,5 @@ _CURVES: Mapping[type[LossEvent], Callable[[Any, int], Decimal]] = {
     DiscreteLaplaceEvent: _discrete_laplace,
     GaussianEvent: _gaussian,
     ExponentialMechanismEvent: _exponential,
-    SampledGaussianEvent: _sampled_gaussian,
 }
 """Events with a curve of their own; every other pure event has that of randomised response."""

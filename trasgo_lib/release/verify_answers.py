@@ -8,7 +8,17 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 from trasgo_lib.amounts import Epsilon, Rho
-from trasgo_lib.budget import Cost, GaussianEvent, cost, event_from_json
+from trasgo_lib.budget import (
+    Cost,
+    DiscreteLaplaceEvent,
+    ExponentialMechanismEvent,
+    GaussianEvent,
+    LossEvent,
+    NoisyMaxEvent,
+    SparseVectorEvent,
+    cost,
+    event_from_json,
+)
 from trasgo_lib.errors import Reason, TrasgoError
 from trasgo_lib.noise import concentrated_selection_scale, gaussian_scale, laplace_scale, selection_scale
 from trasgo_lib.release.answers_file import ANSWERS, ANSWERS_CSV, csv_rows
@@ -80,6 +90,8 @@ def _verify_noise(query: dict[str, Any], max_rows: int) -> Iterator[Verification
             yield judge("scale of the noise", where, "no less", came, Reason.CLAIM_NOT_CERTIFIED)
         else:
             yield failed("scale of the noise", where, required, came, Reason.CLAIM_NOT_CERTIFIED)
+        fits = part["noise"] in _NOISE_OF[type(event)]
+        yield judge("noise of its event", where, True, fits, Reason.CLAIM_NOT_CERTIFIED)
         claims += _claim(part).units
     whole = event.rho.units if isinstance(event, GaussianEvent) else cost(event).epsilon.units
     yield judge("claims of its parts", query["name"], True, claims <= whole, Reason.CLAIM_NOT_CERTIFIED)
@@ -122,6 +134,16 @@ _LEAST_SCALE: Mapping[str, Callable[[dict[str, Any], dict[str, Any]], float]] = 
     "gumbel": _gumbel,
     "sparse_vector": _sparse_vector,
 }
+
+
+_NOISE_OF: Mapping[type[LossEvent], frozenset[str]] = {
+    DiscreteLaplaceEvent: frozenset({"laplace"}),
+    GaussianEvent: frozenset({"gaussian", "gumbel"}),
+    ExponentialMechanismEvent: frozenset({"exponential"}),
+    NoisyMaxEvent: frozenset({"noisy_max"}),
+    SparseVectorEvent: frozenset({"sparse_vector"}),
+}
+"""The noise whose loss an event stands for: a concentrated draw charged as a pure one would be charged too little."""
 
 
 def _verify_csv(store: ObjectStore, key: str, answers: dict[str, Any]) -> VerificationResult:

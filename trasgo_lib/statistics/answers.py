@@ -143,7 +143,8 @@ def _counts(query: QueryPlan, drawn: Drawn, agreed: list[float] | None) -> Answe
         if least is not None and noisy[place] < Fraction(least):
             cells.append(Cell(key, None, reason=f"the noisy count is below {least}"))
         else:
-            cells.append(Cell(key, value, noisy[place], max(0, low) if floor else low, high))
+            low, high = (max(0, low), max(0, high)) if floor else (low, high)
+            cells.append(Cell(key, value, noisy[place], low, high))
     done = (
         ("agrees with its totals (weighted least squares)", agreed is not None),
         ("numbers below 0 are 0", floor),

@@ -90,7 +90,6 @@ class Columns:
         unit = self.unit(condition.column, (*path, "column"))
         if unit is None:
             return None
-        extra = bytes(self.size(unit) - unit.domain.size)
         if condition.codes is not None:
             labels = self.labels(unit, (*path, "codes"))
             if labels is None:
@@ -98,13 +97,13 @@ class Columns:
             for place, code in enumerate(condition.codes):
                 if code not in labels:
                     self._unknown_label(code, labels, condition.column, (*path, "codes", place))
-            allowed = bytes(int(label in condition.codes) for label in labels[: unit.domain.size])
-            return Rule(unit.name, self._some(allowed, path) + extra)
+            return Rule(unit.name, self._some(bytes(int(label in condition.codes) for label in labels), path))
         if isinstance(unit.domain, CategoryDomain):
             required, came = "codes for a category", "a range"
             self.faults.add(Reason.BAD_PARAMETER, path, required=required, came=came, fix="Write codes: [...].")
             return None
-        return Rule(unit.name, self._some(self._range(condition, unit, path), path) + extra)
+        missing = bytes(self.size(unit) - unit.domain.size)  # a missing value lies in no range
+        return Rule(unit.name, self._some(self._range(condition, unit, path), path) + missing)
 
     def _range(self, condition: Condition, unit: UnitPlan, path: KeyPath) -> bytes:
         domain = unit.domain
@@ -139,6 +138,11 @@ class Columns:
             required = "a category, whose keys are declared"
             fix = "Ask for a histogram of it."
             self.faults.add(Reason.BAD_PARAMETER, path, required=required, came=f"a {unit.type}", fix=fix)
+            return None
+        if unit.missing == "code" and MISSING in unit.domain.codes:
+            required, came = f"no code `{MISSING}` of its own in a column with missing: code", f"one in {unit.name}"
+            fix = "Rename the code, or declare missing as error: an answer could not tell the two apart."
+            self.faults.add(Reason.BAD_DOMAIN, path, required=required, came=came, fix=fix)
             return None
         return (*unit.domain.codes, *((MISSING,) if unit.missing == "code" else ()))
 

@@ -247,6 +247,17 @@ def test_disjoint_parts_cost_the_two_largest_since_a_unit_can_move() -> None:
     three = PartitionEvent("year", (part("2020", "0.5", "0.5"), part("2021", "0.75"), part("2022", "0.25")))
     assert cost(three) == Cost.of("1.75")
     assert cost(PartitionEvent("year", (part("2020", "0.5"),))) == Cost.of("0.5")
+    # a unit of two rows can leave two years for two others: each central query sees it once
+    assert cost(three, 2) == Cost.of("2")
+    # local draws are charged per row already: 2 x (1 + 0.75) covers every way in which two rows can move
+    local = tuple((name, tuple(PureEvent(one.epsilon) for one in drawn)) for name, drawn in _drawn(three))
+    assert cost(PartitionEvent("year", local), 2) == Cost.of("3.5")
+    mixed = PartitionEvent("year", (local[0], *three.parts[1:]))
+    assert cost(mixed, 2) == Cost.of("3")
+
+
+def _drawn(event: PartitionEvent) -> list[tuple[str, list[DiscreteLaplaceEvent]]]:
+    return [(name, [one for one in events if isinstance(one, DiscreteLaplaceEvent)]) for name, events in event.parts]
 
 
 @pytest.mark.parametrize(

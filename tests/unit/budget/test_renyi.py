@@ -16,10 +16,13 @@ from trasgo_lib.budget import (
     LaplaceEvent,
     NoisyMaxEvent,
     PureEvent,
+    RenyiFilter,
+    SampledGaussianEvent,
     epsilon_of_rho,
     rho_within,
 )
 from trasgo_lib.budget.renyi import epsilon_of_sampled_gaussian, renyi_loss, rho_of
+from trasgo_lib.errors import BudgetError
 
 mp.dps = 40
 
@@ -67,6 +70,11 @@ def test_a_choice_of_bounded_range_costs_a_quarter_of_a_pure_one() -> None:
 def test_what_is_not_known_is_said() -> None:
     event = ApproximateEvent(Epsilon.parse("1"), Delta.parse("1e-9"))
     assert rho_of(event) is None and renyi_loss(event, 3) is None
+    # known for one row added or taken out only; a replaced unit moves a sum twice as far for each of its rows
+    steps = SampledGaussianEvent("1", "2", 1, Delta.parse("1e-6"))
+    assert rho_of(steps) is None and renyi_loss(steps, 3) is None
+    with pytest.raises(BudgetError):
+        RenyiFilter(3, Rho.parse("100")).spend(steps)
 
 
 @pytest.mark.parametrize(("rho", "delta"), [("0.01", "1e-6"), ("0.5", "1e-9"), ("3", "1e-12"), ("0.000001", "1e-6")])

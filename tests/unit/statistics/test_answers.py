@@ -66,6 +66,13 @@ def test_what_the_noise_hides_is_withheld_and_means_stay_within_their_bounds(tmp
     assert cut.cells[0].value == 9 and cut.post_processed == ("cut to the declared bounds",)
 
 
+def test_an_interval_of_counts_that_are_not_negative_is_in_order_however_low_the_noise(tmp_path: Path) -> None:
+    plan = plan_of(tmp_path, "{name: q, type: histogram, column: sex, epsilon: '1', non_negative: true}")
+    width = plan.queries[0].parts[0].half_width
+    (answer,) = _answers(plan, 10, q={"rows": [-width - 5, -1, 20]})
+    assert [(cell.low, cell.high) for cell in answer.cells] == [(0, 0), (0, width - 1), (20 - width, 20 + width)]
+
+
 def test_tables_agree_with_their_totals_and_say_so(tmp_path: Path) -> None:
     plan = plan_of(
         tmp_path,

@@ -249,7 +249,17 @@ def test_conditions_are_exact(tmp_path: Path) -> None:
     assert allowed("{column: balance, at_most: '1e30'}") == [1, 1, 1, 1]
     assert allowed("{column: age, at_least: '2.5', at_most: '4'}") == [0, 0, 0, 1, 1, 0, 0, 0, 0, 0]
     assert allowed("{column: born, at_least: 2000-01-09}") == [0] * 8 + [1, 1]
-    assert allowed("{column: sex, codes: [m]}") == [0, 1, 0], "a missing value meets no condition"
+    assert allowed("{column: sex, codes: [m]}") == [0, 1, 0], "a missing value meets no other condition"
+    assert allowed("{column: sex, codes: [m, missing]}") == [0, 1, 1]
+    assert allowed("{column: sex, codes: [missing]}") == [0, 0, 1]
+
+
+def test_a_code_that_is_called_as_a_missing_value_is_refused(tmp_path: Path) -> None:
+    text = text_of("{name: q, type: histogram, column: sex, epsilon: '1'}").replace("[f, m]", "[f, missing]")
+    (tmp_path / "people.yaml").write_text(text, encoding="utf-8")
+    with pytest.raises(ConfigError) as caught:
+        read_statistics(tmp_path / "people.yaml")
+    assert [fault.reason for fault in caught.value.faults] == [Reason.BAD_DOMAIN]
 
 
 def test_bins_and_labels_of_cells(tmp_path: Path) -> None:
