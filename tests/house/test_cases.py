@@ -12,7 +12,7 @@ TESTS = Path(__file__).resolve().parents[1]
 
 EXCLUDED = {
     "B38": "unary encodings come with the seventh issue",
-    "B73": "the accountant prices disjoint parts, but no file can declare them; a test shows that till then they add up",
+    "B73": "the accountant prices disjoint parts, but no file can declare them; a test shows that they add up",
 }
 """Rows whose right outcome cannot be had yet. The H3 halves of B49 and B50 too are the seventh issue's."""
 

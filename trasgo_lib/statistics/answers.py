@@ -156,13 +156,13 @@ def _counts(query: QueryPlan, drawn: Drawn, agreed: _Agreed | None) -> Answer:
         value: float | int = noisy[place] if agreed is None else agreed.values[place]
         value = max(0, value) if floor else value
         value = round(value) if whole else value
-        # a count is never below 0, so an end that is moved to 0 keeps the true one, and the value stays between its ends
-        low = noisy[place] - part.half_width
-        low, high = min(value, max(0, low) if floor else low), max(value, noisy[place] + part.half_width)
+        # no count is below 0, so an end that is moved to 0 keeps the true one; the value stays between the ends
+        low, high = noisy[place] - part.half_width, noisy[place] + part.half_width
+        low = max(0, low) if floor else low
         if least is not None and noisy[place] < Fraction(least):
             cells.append(Cell(key, None, reason=f"the noisy count is below {least}"))
         else:
-            cells.append(Cell(key, value, noisy[place], low, high))
+            cells.append(Cell(key, value, noisy[place], min(value, low), max(value, high)))
     done = (
         ("" if agreed is None else agreed.words, agreed is not None),
         ("numbers below 0 are 0", floor),

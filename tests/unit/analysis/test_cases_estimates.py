@@ -79,7 +79,7 @@ def test_b66_a_few_rows_give_nothing_with_a_reason_and_no_crash(rows: int) -> No
 
 
 def test_b66_no_trend_is_a_correlation_whose_interval_holds_none() -> None:
-    """5,000 rows of all pairs of digits, epsilon 8: the truth is 0, and its interval must neither be empty nor exclude it.
+    """5,000 rows of all pairs of digits, epsilon 8: the truth is 0, and the interval holds it inside.
 
     One draw under a fixed key; a sound interval fails one key in 20.
     """

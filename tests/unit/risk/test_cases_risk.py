@@ -1,4 +1,4 @@
-"""Reported faults of columns without information, in the risk audit. Ids name the rows of the list of public reports."""
+"""Reported faults of columns without information, in the risk audit. Ids name rows of the list of reports."""
 
 from __future__ import annotations
 
@@ -85,7 +85,7 @@ def test_b14_a_gap_is_a_value_and_keeps_its_row(plan: ReleasePlan) -> None:
 
 @pytest.mark.parametrize("rows", [1, 2])
 def test_b41_b64_one_row_and_two_give_strict_documents(plan: ReleasePlan, rows: int) -> None:
-    """With two rows apart no bound on a share can hold, and the logarithm of a value that a class lacks is no number."""
+    """The logarithm of the share of a value that a class lacks is no number, and null in the document."""
     sizes, measures = _sides(_audit(plan, list(range(rows)), list(range(rows)), ["a", "b"][:rows], "sex", "note"))
     assert (sizes["classes"]["k"], sizes["classes"]["unique_rows"]) == (1, rows)
     assert measures["delta"] == (0.0 if rows == 1 else None)

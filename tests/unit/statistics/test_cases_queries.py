@@ -191,7 +191,7 @@ def test_b40_a_table_that_is_changed_after_it_was_fitted_does_not_claim_to_agree
 
 
 def test_b73_parts_that_no_file_declares_disjoint_add_up(tmp_path: Path) -> None:
-    """Three regions at epsilon 1, one query each: 3. Declared disjoint it is 2, since a replaced record can change sides.
+    """Three regions at epsilon 1, one query each: 3. Declared disjoint it is 2, since a replaced record can move.
 
     The accountant prices declared parts; no file can declare them yet, so what is charged is the sum.
     """
