@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import re
 from pathlib import Path
 
@@ -11,19 +12,18 @@ TESTS = Path(__file__).resolve().parents[1]
 
 EXCLUDED = {
     "B38": "unary encodings come with the seventh issue",
-    "B40": "frequency estimates are published from the seventh issue on",
-    "B73": "disjoint parts are declared from the sixth issue on",
+    "B73": "the accountant prices disjoint parts, but no file can declare them; a test shows that they add up",
 }
-"""Rows that a later issue answers. The H3 halves of B49 and B50 too are the seventh's; their other halves are here."""
+"""Rows whose right outcome cannot be had yet. The H3 halves of B49 and B50 too are the seventh issue's."""
 
 # fmt: off
 COVERED = [
     "B01", "B02", "B03", "B04", "B06", "B07", "B10", "B11", "B13", "B14", "B15", "B16", "B17", "B18",
     "B19", "B20", "B21", "B22", "B23", "B24", "B25", "B26", "B27", "B28", "B29", "B30", "B31", "B33",
-    "B35", "B36", "B37", "B39", "B41", "B42", "B43", "B44", "B45", "B46", "B47", "B49", "B50", "B52",
-    "B53", "B57", "B59", "B60", "B62", "B63", "B64", "B65", "B66", "B67", "B68", "B69", "B70", "B71",
-    "B75", "B77", "B79", "B80", "B81", "B82", "B83", "B84", "B85", "B86", "B87", "T01", "T02", "T03", "T04",
-    "T05", "T06", "T07", "T08", "T09", "T10", "T11",
+    "B35", "B36", "B37", "B39", "B40", "B41", "B42", "B43", "B44", "B45", "B46", "B47", "B49", "B50",
+    "B52", "B53", "B57", "B59", "B60", "B62", "B63", "B64", "B65", "B66", "B67", "B68", "B69", "B70",
+    "B71", "B75", "B77", "B79", "B80", "B81", "B82", "B83", "B84", "B85", "B86", "B87", "T01", "T02", "T03",
+    "T04", "T05", "T06", "T07", "T08", "T09", "T10", "T11",
 ]
 # fmt: on
 
@@ -39,8 +39,16 @@ def ids_named(text: str) -> set[str]:
     return found
 
 
+def without_docstring(source: str) -> str:
+    """A module without its first docstring: what a file is said to be about shows nothing of what is in it."""
+    first = ast.parse(source).body[:1]
+    if not first or not isinstance(first[0], ast.Expr) or not isinstance(first[0].value, ast.Constant):
+        return source
+    return "\n".join(source.split("\n")[first[0].end_lineno :])
+
+
 def test_the_list_is_whole() -> None:
-    assert len(COVERED) == len(set(COVERED)) == 78
+    assert len(COVERED) == len(set(COVERED)) == 79
     assert not set(COVERED) & set(EXCLUDED)
     assert len(COVERED) + len(EXCLUDED) == 81
 
@@ -48,7 +56,8 @@ def test_the_list_is_whole() -> None:
 @pytest.fixture(scope="module")
 def named() -> dict[str, set[str]]:
     files = [path for path in TESTS.rglob("test_*.py") if path != Path(__file__).resolve()]
-    return {path.relative_to(TESTS).as_posix(): ids_named(path.read_text(encoding="utf-8")) for path in files}
+    texts = {path.relative_to(TESTS).as_posix(): path.read_text(encoding="utf-8") for path in files}
+    return {name: ids_named(without_docstring(text)) for name, text in texts.items()}
 
 
 @pytest.mark.parametrize("row", COVERED)
@@ -65,6 +74,8 @@ def test_only_rows_of_the_list_are_named(named: dict[str, set[str]]) -> None:
 def test_names_are_found_in_every_spelling_and_nowhere_else() -> None:
     assert ids_named("def test_b31_bounds(): # B04, T06 to T08") == {"B31", "B04", "T06", "T07", "T08"}
     assert ids_named("b310 AB31 0xb31a base B3 Bb31") == set()
+    assert ids_named(without_docstring('"""About B04\nand B06."""\n\ndef test_b31() -> None: ...\n')) == {"B31"}
+    assert ids_named(without_docstring("# B04\nx = 1\n")) == {"B04"}
 
 
 def test_the_list_is_that_of_the_reports() -> None:

@@ -26,6 +26,9 @@ _IDENTIFYING = re.compile(
     r"|^(case|person|record|resp|respondent|household|patient|client|row)_?(id|nr|no|number)$"
     r"|[a-z](ID|Id)$",
 )
+_PADDED = re.compile(r"0\d+")
+"""Digits that are a code: as a number they would lose their leading zeros."""
+
 _DAY = re.compile(r"(19|20)\d{2}(0[1-9]|1[0-2])(0[1-9]|[12]\d|3[01])")
 _DATED = re.compile(r"(^|[_\W])(date|day|dob)([_\W]|$)")
 _LATITUDE = re.compile(r"(^|[_\W])(lat|latitude)$")
@@ -63,7 +66,8 @@ def guess_kind(name: str, cells: Sequence[str], dialect: CsvDialect) -> Kind:
     if sum(not (is_date(value) or (compact and bool(_DAY.fullmatch(value)))) for value in values) <= few:
         return "date"
     distinct = len(set(values))
-    if sum(not dialect.is_number(value) for value in values) <= few:
+    is_code = any(_PADDED.fullmatch(value) for value in values)
+    if not is_code and sum(not dialect.is_number(value) for value in values) <= few:
         return _kind_of_numbers(name, values, distinct, is_whole=all(dialect.is_whole(value) for value in values))
     if is_identifying(name) or (len(values) >= _ENOUGH_ROWS and distinct >= _NEARLY_ALL * len(values)):
         return "identifier"

@@ -75,6 +75,8 @@ def decode_prefix(data: bytes, path: Path, *, is_whole: bool) -> TextPrefix:
     wide = next((name for mark, name in zip(_WIDE_MARKS, _WIDE_NAMES) if data.startswith(mark)), None)
     if wide is None and (kind := _other_kind(data)) is not None:
         raise _unusable(path, "CSV text or a Parquet file", kind, _FIX)
+    # a mark of UTF-8 before bytes of another encoding, which readers drop as well, is no part of the first name
+    data = data.removeprefix(codecs.BOM_UTF8)
     for encoding in ("utf-8", "latin-1" if _holds_no_marks(data) else "windows-1252", "latin-1"):
         text = _decoded(data, wide or encoding, is_whole=is_whole)
         if text is not None:

@@ -17,6 +17,8 @@ from trasgo_lib.statistics.model import Frame, Part, QueryPlan, StatisticsPlan
 
 Number = Fraction | int
 _COUNTS = frozenset({"count", "histogram", "crosstab"})
+_AGREES = "agrees with its totals (weighted least squares)"
+_FITTED = "fitted to its totals (weighted least squares); a later step changed it or them"
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,9 +99,17 @@ def answers_of(plan: StatisticsPlan, drawn: Mapping[str, Drawn]) -> tuple[Answer
     return tuple(_answer(query, drawn[query.name], agreed.get(query.name)) for query in plan.queries)
 
 
-def _agreed(plan: StatisticsPlan, drawn: Mapping[str, Drawn]) -> dict[str, list[float]]:
+@dataclass(frozen=True, slots=True)
+class _Agreed:
+    """New values of a table or of one of its totals, and what was done to them, in words."""
+
+    values: list[float]
+    words: str
+
+
+def _agreed(plan: StatisticsPlan, drawn: Mapping[str, Drawn]) -> dict[str, _Agreed]:
     """New values of tables and their totals, where the file asks for consistency."""
-    found: dict[str, list[float]] = {}
+    found: dict[str, _Agreed] = {}
     for query in plan.queries:
         names = totals_of(query)
         if not names:
@@ -107,12 +117,19 @@ def _agreed(plan: StatisticsPlan, drawn: Mapping[str, Drawn]) -> dict[str, list[
         totals = [(plan.query(name), [float(x) for x in drawn[name].numbers("rows")]) for name in names]
         own = drawn[query.name]
         cells, sums = consistent(query, [float(x) for x in own.numbers("rows")], totals, own.rows)
-        found[query.name] = cells
-        found.update(zip(names, sums, strict=True))
+        together = (query, *(total for total, _ in totals))
+        words = _FITTED if any(_is_moved(one) for one in together) else _AGREES
+        for name, values in zip((query.name, *names), (cells, *sums), strict=True):
+            found[name] = _Agreed(values, words)
     return found
 
 
-def _answer(query: QueryPlan, drawn: Drawn, agreed: list[float] | None) -> Answer:
+def _is_moved(query: QueryPlan) -> bool:
+    """Whether counts are changed once more after they were made to agree."""
+    return getattr(query.spec, "non_negative", False) or getattr(query.spec, "round", False)
+
+
+def _answer(query: QueryPlan, drawn: Drawn, agreed: _Agreed | None) -> Answer:
     if query.options is not None:
         cells, margin = _chosen(query, drawn)
         return Answer(query, cells, margin, ())
@@ -129,24 +146,25 @@ def _keys(query: QueryPlan) -> list[tuple[tuple[str, str], ...]]:
     return [tuple(zip(query.table.columns, labels, strict=True)) for labels in query.table.labels]
 
 
-def _counts(query: QueryPlan, drawn: Drawn, agreed: list[float] | None) -> Answer:
+def _counts(query: QueryPlan, drawn: Drawn, agreed: _Agreed | None) -> Answer:
     spec, part = query.spec, query.parts[0]
     floor, whole = getattr(spec, "non_negative", False), getattr(spec, "round", False)
     least = getattr(spec, "suppress_below", None)
     noisy = drawn.numbers("rows")
     cells = []
     for place, key in enumerate(_keys(query)):
-        value: float | int = noisy[place] if agreed is None else agreed[place]
+        value: float | int = noisy[place] if agreed is None else agreed.values[place]
         value = max(0, value) if floor else value
         value = round(value) if whole else value
+        # no count is below 0, so an end that is moved to 0 keeps the true one; the value stays between the ends
         low, high = noisy[place] - part.half_width, noisy[place] + part.half_width
+        low = max(0, low) if floor else low
         if least is not None and noisy[place] < Fraction(least):
             cells.append(Cell(key, None, reason=f"the noisy count is below {least}"))
         else:
-            low, high = (max(0, low), max(0, high)) if floor else (low, high)
-            cells.append(Cell(key, value, noisy[place], low, high))
+            cells.append(Cell(key, value, noisy[place], min(value, low), max(value, high)))
     done = (
-        ("agrees with its totals (weighted least squares)", agreed is not None),
+        ("" if agreed is None else agreed.words, agreed is not None),
         ("numbers below 0 are 0", floor),
         ("rounded to whole numbers", whole),
         (f"noisy counts below {least} are withheld", least is not None),

@@ -96,7 +96,7 @@ def test_identical_frames_lose_nothing():
 
 
 @pytest.mark.parametrize("method", METHODS)
-def test_a_constant_column_is_named_and_left_out(method):
+def test_a_constant_column_is_named_and_left_out(method):  # B57
     frame = pd.DataFrame({"a": np.arange(50), "b": 2 * np.arange(50), "c": 1.0})
     found = correlation_loss(frame, frame.assign(c=np.arange(50)), method=method)
     assert (found.percent, found.reliable, found.left_out) == (0.0, True, ("c",))
@@ -108,7 +108,7 @@ def test_a_constant_column_is_named_and_left_out(method):
 
 
 @pytest.mark.parametrize("method", METHODS)
-def test_a_released_column_that_became_constant_lost_everything(method):
+def test_a_released_column_that_became_constant_lost_everything(method):  # B57
     frame = pd.DataFrame({"a": np.arange(50), "b": 2 * np.arange(50), "c": 1.0})
     found = correlation_loss(frame, frame.assign(b=7), method=method)
     assert found.percent == 100.0
@@ -129,7 +129,7 @@ def test_a_pair_that_nulls_left_constant_lost_everything():
 # B62: frames that do not belong together
 
 
-def test_unequal_row_counts_are_an_error():
+def test_unequal_row_counts_are_an_error():  # B62
     frame = pd.DataFrame({"a": range(50), "b": range(50)})
     with pytest.raises(InputContractError, match="50 original and 10 released rows") as caught:
         correlation_loss(frame, frame[:10])
@@ -141,7 +141,7 @@ def test_unequal_row_counts_are_an_error():
 
 @pytest.mark.parametrize("method", METHODS)
 @pytest.mark.parametrize("rows", [0, 1, 2, 3])
-def test_a_few_rows_give_null_with_a_reason(method, rows):
+def test_a_few_rows_give_null_with_a_reason(method, rows):  # B66
     frame = pd.DataFrame({"a": np.arange(rows), "b": np.arange(rows)})
     found = correlation_loss(frame, frame, method=method)
     assert (found.percent, found.reliable) == (None, False)
@@ -149,7 +149,7 @@ def test_a_few_rows_give_null_with_a_reason(method, rows):
 
 
 @pytest.mark.parametrize("method", METHODS)
-def test_unrelated_columns_give_null_with_a_reason(method):
+def test_unrelated_columns_give_null_with_a_reason(method):  # B66
     source = _source(12)
     frame = pd.DataFrame({name: source.random(100) for name in "abcd"})
     found = correlation_loss(frame, frame[::-1], method=method)
@@ -191,7 +191,7 @@ def test_exactly_uncorrelated_columns():
     assert "all zero" in found.reason
 
 
-def test_a_single_feature_and_empty_columns():
+def test_a_single_feature_and_empty_columns():  # B66
     frame = pd.DataFrame({"a": np.arange(9), "b": [None] * 9, "c": np.arange(9.0)})
     assert correlation_loss(frame, frame, ["a"]).reason == "no pair of columns that vary together"
     assert correlation_loss(frame, frame, []).percent is None
@@ -207,13 +207,13 @@ def test_columns_without_a_common_row():
 # T06 to T09
 
 
-def test_numbers_against_texts_are_a_plain_error():
+def test_numbers_against_texts_are_a_plain_error():  # T06
     number = pd.DataFrame({"a": [1, 2, 3, 4], "b": [1, 2, 3, 4]})
     with pytest.raises(InputContractError, match="number in the original and label in the release"):
         correlation_loss(number, number.assign(a=["1", "2", "3", "4"]))
 
 
-def test_a_column_of_several_types_is_an_error_without_its_values():
+def test_a_column_of_several_types_is_an_error_without_its_values():  # T06
     frame = pd.DataFrame({"a": [1, "canary-7731", 3, 4], "b": [1, 2, 3, 4]})
     with pytest.raises(InputContractError) as caught:
         correlation_loss(frame, frame)
