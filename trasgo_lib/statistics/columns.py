@@ -191,6 +191,9 @@ class Columns:
         path: KeyPath,
     ) -> Table | None:
         before = len(self.faults.found)
+        if not keys:
+            required, fix = "at least one combination", "Name some, or leave `keys` out for all."
+            self.faults.add(Reason.BAD_PARAMETER, (*path, "keys"), required=required, came="none", fix=fix)
         for place, key in enumerate(keys):
             here = (*path, "keys", place)
             if len(key) != len(by):

@@ -152,6 +152,7 @@ REFUSED = [
         Reason.BAD_PARAMETER,
     ),
     ("{name: q, type: count, epsilon: '1', where: [{column: sex}]}", "queries[q].where[#1]", Reason.BAD_SHAPE),
+    ("{name: q, type: crosstab, by: [sex], keys: [], epsilon: '1'}", "queries[q].keys", Reason.BAD_PARAMETER),
     ("{name: q, type: counts, epsilon: '1'}", "queries[q].type", Reason.BAD_SHAPE),
     ("{name: q, type: count, epsilon: '1', wher: []}", "queries[q].wher", Reason.UNKNOWN_KEY),
     ("{name: q, type: variance, column: age, epsilon: '0.000001'}", "queries[q].epsilon", Reason.BAD_PARAMETER),
