@@ -242,7 +242,9 @@ def _has_evidence(session: Session, prefix: str, state: State) -> bool:
     if not session.restricted.exists(f"{prefix}/{last}"):
         return False
     told = json.loads(session.restricted.get(f"{prefix}/losses.json"))["state"]
-    return (told == State.HELD.value) == (state is State.HELD)
+    drawn = json.loads(session.restricted.get(f"{prefix}/provenance.json"))["provenance"]["root_commitment"]
+    # that of a version of this name in a ledger that was lost is of other draws, and stands in the way
+    return (told == State.HELD.value) == (state is State.HELD) and drawn == session.begin().commitment
 
 
 def _ledger_row(entry: Entry) -> dict[str, Any]:

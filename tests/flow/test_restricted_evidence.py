@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 from typing import Any
 
@@ -80,6 +81,13 @@ def test_a_resumed_run_comes_to_the_same_evidence(released: Office, monkeypatch:
     released.open()
     with monkeypatch.context() as patch:
         before = _stopped(released, patch, "publish_package")
+    own = released.restricted / "provenance.json"
+    commitment = json.loads(before["provenance.json"])["provenance"]["root_commitment"].encode()
+    own.chmod(0o600)
+    own.write_bytes(before["provenance.json"].replace(commitment, b"0" * 64))
+    other = released.run("--quiet")
+    assert other.exit_code == 4 and "already_exists" in other.err, "evidence of other draws is not taken for one's own"
+    own.write_bytes(before["provenance.json"])
     answer = released.run("--quiet")
     assert answer.exit_code == 0, answer.text
     assert _files(released) == before
