@@ -22,9 +22,8 @@ def _x() -> Column:
 
 
 def test_b69_b75_the_same_people_asked_again_are_charged_again_until_the_cap(desk: Desk) -> None:
-    """The same rows and question at 0.75 under a cap of 2: other noise, 1.5 together, and no third time."""
+    """The same rows and question at 0.75 under a cap of 2: 1.5 together, and no third time."""
     desk.bring("x\n" + "10\n20\n60\n" * 40)
-    numbers = []
     for version in ("1", "2", "3"):
         asked = {"name": "total", "type": "sum", "column": "x", "epsilon": "0.75"}
         desk.ask("again", [_x()], [asked], version)
@@ -32,7 +31,6 @@ def test_b69_b75_the_same_people_asked_again_are_charged_again_until_the_cap(des
         assert answer.exit_code == (5 if version == "3" else 0), answer.text
         assert desk.spent() == ("0.75", "1.5", "1.5")[int(version) - 1]
         if version != "3":
-            numbers.append(answer.json["answers"][0]["cells"][0]["value"])
             assert answer.json["spent"]["total"]["epsilon"] == "0.75"
-    assert len(numbers) == 2 and not desk.published("again", "3").exists()
+    assert not desk.published("again", "3").exists()
     assert "over_cap" in answer.text
