@@ -241,8 +241,8 @@ def _has_evidence(session: Session, prefix: str, state: State) -> bool:
     last = metadata.IMPACT_ASSESSMENT if state is State.HELD else DATA_DOCS
     if not session.restricted.exists(f"{prefix}/{last}"):
         return False
-    told = json.loads(session.restricted.get(f"{prefix}/losses.json"))["state"]
-    drawn = json.loads(session.restricted.get(f"{prefix}/provenance.json"))["provenance"]["root_commitment"]
+    told: str = json.loads(session.restricted.get(f"{prefix}/losses.json"))["state"]
+    drawn: str = json.loads(session.restricted.get(f"{prefix}/provenance.json"))["provenance"]["root_commitment"]
     # that of a version of this name in a ledger that was lost is of other draws, and stands in the way
     return (told == State.HELD.value) == (state is State.HELD) and drawn == session.begin().commitment
 

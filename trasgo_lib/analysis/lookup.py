@@ -30,7 +30,7 @@ class Columns:
         Raises:
             InputContractError: no such column, a public one, or half of a point.
         """
-        column = self.noised.get(name)
+        column = self.noised[name] if self.is_noised(name) else None
         if column is None:
             raise self._unknown(name)
         if column.is_place:
@@ -74,6 +74,10 @@ class Columns:
         if by in self.public:
             return by
         return self.column(by)
+
+    def is_noised(self, name: object) -> bool:
+        """Whether a name is that of a noised column; of anything that is no name it is not."""
+        return isinstance(name, str) and name in self.noised
 
     def public_group(self, by: str) -> str:
         """A public column to group by.

@@ -102,7 +102,7 @@ class Release:
                 dict(zip(names, given, strict=True)),
                 confidence,
             )
-        if by in self.noised:
+        if self._columns.is_noised(by):
             everyone = np.ones(asked.channel.inputs, dtype=bool)
             found = within_groups(
                 self.data, *self._columns.pair(column, by), members.astype(np.float64), everyone, SHARE, confidence
@@ -170,7 +170,7 @@ class Release:
         possible = _range(numbers)
         if by is None:
             return mean_of(asked, numbers, self.data.count(asked), possible, confidence)
-        if by in self.noised:
+        if self._columns.is_noised(by):
             counted = ~np.isnan(numbers)
             functions = np.where(counted, numbers, 0.0)[:, None]
             pair = self._columns.pair(column, by)
@@ -206,7 +206,7 @@ class Release:
         """
         asked, numbers = self._columns.numbers(column)
         other, places = self._columns.group(by, (column,)), Places.of(asked, numbers)
-        what = f"quantile {q:g} of {column}"
+        what = f"quantile {q} of {column}"
         ask = partial(quantile, asked.channel, q=q, places=places.of_codes, steps_only=places.keeps_values)
         if other is None:
             found = ask(self.data.count(asked), confidence=confidence)

@@ -124,7 +124,9 @@ def _column_lines(
         pair = pairs.get(column.position)
         if pair is None:
             release_name = _release_name(column, taken, used)
-            yield from entry_lines(column, release_name, again=column.name in used, is_named=bool(column.name))
+            yield from entry_lines(
+                column, release_name, again=bool(column.name) and column.name in used, is_named=bool(column.name)
+            )
             used |= {column.name, release_name}
         elif column is pair[0]:
             stem = _free(pair[2], taken | used)

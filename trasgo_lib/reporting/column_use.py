@@ -95,6 +95,11 @@ class Question:
         covered = 2 * self.half_width / self.possible
         return "no" if covered >= 1 else "roughly" if covered > WIDE else "yes"
 
+    @property
+    def is_hidden_by_bins(self) -> bool:
+        """Whether what the decoder may be off alone covers everything possible, whatever the number of rows."""
+        return 2 * self.bias >= self.possible
+
     def worth(self, rows: int) -> float:
         """How many rows without noise tell as much; 0 where a bias cannot be averaged away."""
         both = self.noise_error**2 + self.draw_error**2
@@ -145,10 +150,13 @@ def questions(column: PublishedColumn, rows: int) -> Iterator[Question]:
     means, squares = (expectation(column.channel, found.values**power)[:size] for power in (1, 2))
     noises, draws = np.maximum(squares - means**2, 0.0).mean(axis=0), wanted[:size].var(axis=0)
     for one, noise, draw, bias in zip(asked, noises.tolist(), draws.tolist(), found.bias.tolist(), strict=True):
+        span = float(np.ptp(one.function))
+        off = bias if bias > _EXACT * span else 0.0
         if one.kind == "correlation":
-            # of two columns noised alike that hardly go together: both carry signal and noise, and errors multiply
-            noise, draw, bias = ((noise + draw) / draw) ** 2 - 1, 1.0, 0.0
-        off = bias if bias > _EXACT * float(np.ptp(one.function)) else 0.0
+            # of two columns noised alike that hardly go together: both carry signal and noise, and errors multiply;
+            # on a scale from -1 to 1, what either decoder is off moves the product, and the spreads divide it
+            off = ((1 + off / (span / 2)) ** 2 - 1) * (span / 2) ** 2 / draw
+            noise, draw = ((noise + draw) / draw) ** 2 - 1, 1.0
         errors = sqrt(noise / rows), sqrt(draw / rows)
         yield Question(column.name, one.kind, one.what, one.unit, *errors, off, one.possible)
 

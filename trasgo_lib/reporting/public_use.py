@@ -18,6 +18,7 @@ from trasgo_lib.reporting.figures import count_text, figure_text
 from trasgo_lib.reporting.markup import Html, Section, code, note, paragraph, table
 
 _VERDICTS = {"yes": "yes", "roughly": "roughly, with a warning", "no": "no: hidden by the noise"}
+_BINS = "no: values within a bin are not told apart"
 
 
 _MANY = 61
@@ -69,7 +70,7 @@ def _questions(facts: ReleaseFacts) -> list[Question]:
 def _use_rows(asked: list[Question]) -> Iterator[tuple[object, ...]]:
     for one in asked:
         error, half = figure_text(one.noise_error), figure_text(one.half_width)
-        yield one.column, one.what, error, half, one.unit, _VERDICTS[one.verdict]
+        yield one.column, one.what, error, half, one.unit, _BINS if one.is_hidden_by_bins else _VERDICTS[one.verdict]
 
 
 def _example(facts: ReleaseFacts) -> str:

@@ -255,6 +255,16 @@ def test_large_domains_answer_what_needs_no_table(quiet: object) -> None:
         (lambda r: r.correlation("years", "region"), "Ask for a crosstab"),
         (lambda r: r.crosstab("years", "years"), "the same column twice"),
         (lambda r: r.share("years", by="years"), "the same column twice"),
+        (lambda r: r.share("grade", by=["years"]), "no such column"),
+        (lambda r: r.mean("years", by=["grade"]), "no such column"),
+        (lambda r: r.quantile("years", by=["grade"]), "no such column"),
+        (lambda r: r.share(["grade"]), "no such column"),
+        (lambda r: r.mean(None), "no such column"),
+        (lambda r: r.mean("years", confidence="0.95"), "0.5 to 0.9999"),
+        (lambda r: r.mean("years", confidence=None), "0.5 to 0.9999"),
+        (lambda r: r.mean("years", confidence=95), "0.5 to 0.9999"),
+        (lambda r: r.quantile("years", "0.5"), "between 0 and 1"),
+        (lambda r: r.quantile("years", None), "between 0 and 1"),
     ],
 )
 def test_questions_without_an_answer_are_refused(

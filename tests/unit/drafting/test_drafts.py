@@ -140,6 +140,13 @@ def test_a_row_of_text_never_passes_for_names(tmp_path: Path) -> None:
     assert [column.name for column in read_form(path, header=True).columns] == ["Anna Muster", "north"]
 
 
+def test_columns_without_a_name_do_not_repeat_one(tmp_path: Path) -> None:
+    path = tmp_path / "a.csv"
+    path.write_text("12345,678\n11,22\n13,24\n", encoding="utf-8")
+    draft = _draft(path, header=False)
+    assert "again" not in draft and "- name: column_2" in draft
+
+
 def test_what_comes_again_or_stands_for_nothing_or_is_long_is_no_name(tmp_path: Path) -> None:
     path = tmp_path / "a.csv"
     for first in ("refused,north", "NA,east", f"age,{'x' * 65}"):

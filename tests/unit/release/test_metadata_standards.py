@@ -295,6 +295,22 @@ def test_the_registry_gets_the_cap_where_it_covers_everything(awkward: Any, made
     assert "those of the random draws only" in drawn["privacy_parameters_details"]
 
 
+def test_parameters_are_said_to_depend_on_the_data_where_raw_losses_chose_them(awkward: Any, made: Any) -> None:
+    for package, words in ((awkward, "No: "), (made, "Parameters do, since losses were measured on raw data")):
+        answers = {entry["question"]: entry["answer"] for entry in _registry(package)["nist_sp_800_226"]}
+        assert answers["Do bounds, code lists or parameters depend on the data?"].startswith(words)
+
+
+def test_levels_without_a_target_are_not_said_to_be_found_by_a_loop(awkward: Any, made: Any) -> None:
+    for package in (awkward, made):
+        targets = [
+            unit["target"] is not None for unit in json.loads((package.work / "statement.json").read_text())["units"]
+        ]
+        how = "found by a loop." if all(targets) else "found by a loop, or" if any(targets) else "declared."
+        said = _registry(package)["registry"]["deployment"]["implementation"]["preprocessing_and_hyperparameter_tuning"]
+        assert f"Levels of noise are {how}" in said
+
+
 def test_the_crate_names_every_file(awkward: Any, tmp_path: Path) -> None:
     publish_package(awkward.package, open_store(tmp_path), "awkward/2.0")
     crate = ROCrate(tmp_path / "awkward" / "2.0")

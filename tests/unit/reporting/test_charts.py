@@ -50,6 +50,11 @@ def test_a_chart_is_one_element_that_needs_nothing_from_outside(name: str) -> No
     assert not re.search(r"<svg[^>]* (width|height)=", svg) and "viewBox" in svg
 
 
+@pytest.mark.filterwarnings("error")
+def test_names_in_any_script_are_drawn_without_a_warning() -> None:
+    assert "名前" in stacked_bars("x", [Bar("名前", (0.25,), "0.25")], "epsilon")
+
+
 @pytest.mark.parametrize("name", CHARTS)
 def test_two_charts_in_a_page_share_no_id(name: str) -> None:
     first, second = (re.findall(r' id="([^"]+)"', CHARTS[name](key)) for key in ("one", "two"))

@@ -59,14 +59,28 @@ def test_errors_of_a_share_are_those_of_the_analysis_room() -> None:
     assert not [one for one in questions(column, ROWS) if one.kind in ("mean", "correlation")]
 
 
-def test_a_correlation_error_is_that_of_two_columns_noised_alike() -> None:
-    column = _column("laplace")
+@pytest.mark.parametrize(
+    ("mechanism", "parameters"),
+    [("laplace", {}), *(("binned_randomized_response", {"epsilon": "2", "bins": bins}) for bins in (8, 20))],
+)
+def test_a_correlation_error_is_that_of_two_columns_noised_alike(mechanism, parameters) -> None:  # type: ignore[no-untyped-def]
+    column = _column(mechanism, **parameters)
     matrix = transition(column.channel)
     out = matrix.mean(axis=0)
     table = np.rint(np.outer(out, out) * ROWS).astype(np.int64)
     found = estimation.correlation(column.channel, column.channel, table)
     (asked,) = [one for one in questions(column, int(table.sum())) if one.kind == "correlation"]
     assert asked.half_width == pytest.approx((found.high - found.low) / 2, rel=0.05)
+    assert not asked.is_hidden_by_bins
+
+
+def test_few_bins_hide_a_correlation_whatever_the_number_of_rows() -> None:
+    column = _column("binned_randomized_response", epsilon="8", bins=4)
+    (asked,) = [one for one in questions(column, 10**9) if one.kind == "correlation"]
+    out = transition(column.channel).mean(axis=0)
+    found = estimation.correlation(column.channel, column.channel, np.rint(np.outer(out, out) * 10**9).astype(np.int64))
+    assert (found.low, found.high) == (-1, 1)
+    assert asked.verdict == "no" and asked.is_hidden_by_bins
 
 
 @pytest.mark.parametrize(("half", "verdict"), [(0.1, "yes"), (0.13, "roughly"), (0.49, "roughly"), (0.5, "no")])

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import io
 import re
+import warnings
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
@@ -69,7 +70,10 @@ def draw(key: str, high: float, paint: Callable[[Figure], None], wide: float = W
         paint(figure)
         written = io.StringIO()
         nothing = dict.fromkeys(("Date", "Creator", "Format", "Type"))
-        figure.savefig(written, format="svg", transparent=True, metadata=nothing)
+        with warnings.catch_warnings():
+            # text is set by the reader's fonts; what the measuring font lacks concerns nobody
+            warnings.filterwarnings("ignore", message="Glyph .* missing from font")
+            figure.savefig(written, format="svg", transparent=True, metadata=nothing)
     return _for_a_page(written.getvalue(), key)
 
 

@@ -9,13 +9,16 @@ amounts of the draws.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from trasgo_lib.budget import Cost
 from trasgo_lib.reporting import wording
 from trasgo_lib.reporting.markdown import bullets, cell, section, table
 from trasgo_lib.reporting.metadata.description import CHANNEL, REPORT, STATEMENT, Description
 from trasgo_lib.reporting.metadata.prompts import prompts
+
+if TYPE_CHECKING:
+    from trasgo_lib.plan import ReleasePlan
 
 DP_STATEMENT = "dp_statement.json"
 DP_STATEMENT_TEXT = "dp_statement.md"
@@ -179,8 +182,8 @@ def _implementation(description: Description) -> dict[str, Any]:
     )
     return {
         "preprocessing_and_hyperparameter_tuning": (
-            "Domains, bounds and code lists are declared from public knowledge. Levels of noise are found by a loop."
-            f" {wording.selection(facts.plan)}"
+            "Domains, bounds and code lists are declared from public knowledge. Levels of noise are"
+            f" {_found(facts.plan)}. {wording.selection(facts.plan)}"
         ),
         "mechanisms": (
             f"{mechanisms}. Each is a table of integers from which it is sampled and certified; its law stands in"
@@ -197,6 +200,14 @@ def _implementation(description: Description) -> dict[str, Any]:
         "utility": f"Losses estimated from released data, where there are any, stand in {STATEMENT} and {REPORT}.",
         "additional_information": description.privacy_in_words,
     }
+
+
+def _found(plan: ReleasePlan) -> str:
+    """How the levels of noise came about: with a target by the loop, without one by declaration."""
+    looped = [unit.target is not None for unit in plan.units]
+    if all(looped):
+        return "found by a loop"
+    return "found by a loop, or declared where a column has no target" if any(looped) else "declared"
 
 
 def _administrative() -> dict[str, Any]:

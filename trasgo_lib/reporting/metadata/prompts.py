@@ -24,8 +24,8 @@ def prompts(description: Description) -> Iterator[tuple[str, str]]:
     yield "How large is delta against one over the number of rows?", _delta(description)
     yield (
         "Do bounds, code lists or parameters depend on the data?",
-        f"No: domains are declared before any row is read, and a value outside them is moved to the nearest declared"
-        f" one or stops the run. {wording.selection(plan)}",
+        f"{_dependence(description)}: domains are declared before any row is read, and a value outside them is moved to"
+        f" the nearest declared one or stops the run. {wording.selection(plan)}",
     )
     yield (
         "Can floating-point numbers or timing leak?",
@@ -52,6 +52,12 @@ def prompts(description: Description) -> Iterator[tuple[str, str]]:
         f"trasgo verify rebuilds every channel of {CHANNEL} offline, certifies it again and adds the amounts up; who"
         " holds the sealed key and the source can draw the rows again with trasgo audit.",
     )
+
+
+def _dependence(description: Description) -> str:
+    if wording.covers_selection(description.facts.plan):
+        return "No"
+    return "Parameters do, since losses were measured on raw data; bounds and code lists do not"
 
 
 def _delta(description: Description) -> str:
