@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, replace
-from numbers import Real
 from statistics import NormalDist
 from typing import Literal, Self
 
@@ -29,7 +28,7 @@ def normal_point(confidence: float) -> float:
     Raises:
         InputContractError: not between 0.5 and 0.9999; further out the normal law is no guide to decoded noise.
     """
-    if not (isinstance(confidence, Real) and 0.5 <= confidence <= 0.9999):
+    if not (isinstance(confidence, (int, float)) and 0.5 <= confidence <= 0.9999):
         raise InputContractError.of(
             Reason.BAD_PARAMETER,
             "confidence",

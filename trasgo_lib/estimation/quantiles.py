@@ -12,7 +12,6 @@ Source:
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from numbers import Real
 
 import numpy as np
 from numpy.typing import NDArray
@@ -154,7 +153,7 @@ def conditional_quantiles(
 def _cuts(
     channel: Channel, places: NDArray[np.integer], q: float, rows: float, steps_only: bool, confidence: float
 ) -> Cuts | None:
-    if not (isinstance(q, Real) and 0 < q < 1):
+    if not (isinstance(q, (int, float)) and 0 < q < 1):
         raise InputContractError.of(
             Reason.BAD_PARAMETER, "q", required="a share between 0 and 1", came=f"{q}", fix="0.5 is the median."
         )
