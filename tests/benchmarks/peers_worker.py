@@ -59,7 +59,6 @@ def trasgo_jobs(folder: Path, settings: dict[str, Any]) -> Jobs:
     points, fractions = np.load(folder / "points.npy"), np.load(folder / "fractions.npy")
     number = NumberDomain(settings["lower"], settings["upper"], settings["step"])
     labels = CategoryDomain(settings["labels"])
-    as_categories = frame.astype({CATEGORY: pd.CategoricalDtype(settings["labels"])})
     stream = Keystream(KEY, "benchmark")
     whole = [name for name in frame.columns if name.startswith("n")]
 
@@ -100,22 +99,6 @@ def trasgo_jobs(folder: Path, settings: dict[str, Any]) -> Jobs:
 
         return prepare
 
-    def category(mechanism: str, **parameters: object) -> Callable[[], Job]:
-        def prepare() -> Job:
-            channel, kept = built(mechanism, labels, **parameters), as_categories.dtypes[CATEGORY]
-
-            def job() -> object:
-                parts, values = [], pa.array(as_categories[CATEGORY].array)
-                for first in range(0, len(values), BATCH_ROWS):
-                    codes = channel.sample(labels.encode(values[first : first + BATCH_ROWS]), stream, first)
-                    parts.append(codes.astype(np.int8))
-                released = pd.Categorical.from_codes(np.concatenate(parts), dtype=kept)
-                return as_categories.assign(**{CATEGORY: released})
-
-            return job
-
-        return prepare
-
     def place() -> Job:
         box = BoxDomain(settings["box"], settings["crs"], settings["step_m"])
         channel = build_channel("planar_laplace", box, settings["geo_epsilon"], radius_m=settings["radius_m"])
@@ -132,8 +115,6 @@ def trasgo_jobs(folder: Path, settings: dict[str, Any]) -> Jobs:
         "exponential": texts(exponential, frame, into_frame=True, utility="zero_one"),
         "kary, file": texts(kary, from_file, into_frame=True),
         "exponential, file": texts(exponential, from_file, into_frame=True, utility="zero_one"),
-        "kary, category": category(kary),
-        "exponential, category": category(exponential, utility="zero_one"),
         "kary, array": texts(kary, original, into_frame=False),
         "points": place,
         "correlation loss": lambda: lambda: correlation_loss(frame, noised),
@@ -153,7 +134,6 @@ def trasgodp_jobs(folder: Path, settings: dict[str, Any]) -> Jobs:
     frame, noised = pd.DataFrame(original), pd.DataFrame(released)
     from_file = pd.read_csv(folder / "original.csv") if settings["csv"] else frame
     points, fractions = np.load(folder / "points.npy"), np.load(folder / "fractions.npy")
-    as_categories = frame.astype({CATEGORY: pd.CategoricalDtype(settings["labels"])})
     places = pd.DataFrame({"latitude": points[0], "longitude": points[1]})
     epsilon, lower, upper = float(settings["epsilon"]), float(settings["lower"]), float(settings["upper"])
     per_metre = float(settings["geo_epsilon"]) / float(settings["radius_m"])
@@ -168,8 +148,6 @@ def trasgodp_jobs(folder: Path, settings: dict[str, Any]) -> Jobs:
         "exponential": lambda: lambda: categorical.dp_exponential(frame, CATEGORY, epsilon),
         "kary, file": lambda: lambda: categorical.dp_randomized_response_kary(from_file, CATEGORY, epsilon),
         "exponential, file": lambda: lambda: categorical.dp_exponential(from_file, CATEGORY, epsilon),
-        "kary, category": lambda: lambda: categorical.dp_randomized_response_kary(as_categories, CATEGORY, epsilon),
-        "exponential, category": lambda: lambda: categorical.dp_exponential(as_categories, CATEGORY, epsilon),
         "kary, array": lambda: lambda: categorical.dp_randomized_response_kary_array(original[CATEGORY], epsilon),
         "points": lambda: lambda: geoindis.metric_privacy(places, "latitude", "longitude", per_metre),
         "correlation loss": lambda: lambda: metrics.correlation_loss(frame, noised, names),
