@@ -347,9 +347,10 @@ def _use(public: Public) -> None:
             ranks = column.ranks
             assert ranks is not None
             ranks = ranks[: column.domain.size]
-            noise, draw, _ = _spread(column, ranks - ranks.mean())
-            ratio = (noise + draw) / draw
-            error, half, possible = sqrt((ratio**2 - 1) / rows), 1.959964 * ratio / sqrt(rows), 2.0
+            noise, draw, bias = _spread(column, ranks - ranks.mean())
+            ratio, reach = (noise + draw) / draw, np.ptp(ranks) / 2
+            hidden = ((reach + bias) ** 2 - reach**2) / draw  # each of both may be off by the bias, in either direction
+            error, half, possible = sqrt((ratio**2 - 1) / rows), 1.959964 * ratio / sqrt(rows) + hidden, 2.0
         else:
             function, possible = QUESTIONS[row["question"]](column)
             centred = function - (function.mean() if row["question"] == "variance" else 0)
