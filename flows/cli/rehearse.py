@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from flows.cli.console import actor, home, out, progress, say_json
-from flows.cli.run import cost_words, loss_table, shown_place
+from flows.cli.shown import cost_words, loss_table, shown_place
 from trasgo_lib.budget import Cost
 
 if TYPE_CHECKING:

@@ -4,19 +4,19 @@ from __future__ import annotations
 
 from contextlib import nullcontext
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import typer
-from rich.table import Table
 
 from flows.cli.console import actor, err, guarded, home, out, progress, say_json
+from flows.cli.shown import cost_words, loss_table, shown_place
 from trasgo_lib.budget import Cost
 from trasgo_lib.errors import ConfigError, Reason, TargetsNotMetError, WaitingError
 
 if TYPE_CHECKING:
     from flows.outcome import Outcome
     from tasks.session import RunRef, Session
-    from trasgo_lib.plan import ReleasePlan, Target
+    from trasgo_lib.plan import ReleasePlan
 
 _CONFIG = typer.Argument(help="The release file (YAML).")
 _JSON = typer.Option(False, "--json", help="End with one JSON object on standard output.")
@@ -134,42 +134,3 @@ def _print(session: Session, outcome: Outcome) -> None:
         out.print(f"  trasgo verify {public}", markup=False)
         out.print(f"  trasgo ledger show {shown_place(session.ref.config)}", markup=False)
         out.print(f"  {public}/report.html, and for your eyes {restricted}/report.html", markup=False)
-
-
-def shown_place(location: str) -> str:
-    """A folder as a person types it: relative to here where it is below here; URIs as they are."""
-    path = Path(location.removeprefix("file://"))
-    if not path.is_absolute():
-        return location
-    return str(path.relative_to(Path.cwd())) if path.is_relative_to(Path.cwd()) else str(path)
-
-
-def cost_words(cost: Cost) -> str:
-    """A cost without the components that are zero."""
-    parts = [f"epsilon {cost.epsilon.text}"]
-    parts += [f"delta {cost.delta.text}"] if cost.delta.units else []
-    parts += [f"geo epsilon {cost.geo.text} per km"] if cost.geo.units else []
-    return ", ".join(parts)
-
-
-def loss_table(session: Session, outcome: Outcome) -> Table:
-    """Level, draws, spend, loss and verdict of every noise unit; for the runner's eyes."""
-    table = Table("noise unit", "level", "draws", "spent", "loss", "target", "met", box=None, pad_edge=False)
-    rounds = (outcome.restricted_losses or {}).get("rounds", [])
-    for unit in session.plan.units:
-        mine = [entry for entry in rounds if entry["unit"] == unit.name]
-        spent, target = outcome.spent_by_unit[unit.name], unit.target
-        per_km = unit.geo.units > 0
-        level = f"{unit.geo.text} per km" if per_km else mine[-1]["level"] if mine else ""
-        charged = f"{spent.geo.text} per km" if per_km else spent.epsilon.text
-        draws = str(len({entry["level"] for entry in mine}))
-        judged = ("", "", "") if target is None or not mine else _judged(target, mine[-1])
-        table.add_row(unit.name, level, draws, charged, *judged)
-    return table
-
-
-def _judged(target: Target, entry: dict[str, Any]) -> tuple[str, str, str]:
-    loss = "no evidence" if entry["loss"] is None else f"{entry['loss']:.4g}"
-    if entry.get("interval"):
-        loss += f" ({entry['interval'][0]:.3g} to {entry['interval'][1]:.3g})"
-    return loss, f"{target.loss} <= {target.ceiling}", "yes" if entry["met"] else "no"

@@ -3,17 +3,15 @@
 from __future__ import annotations
 
 from decimal import Decimal
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 from trasgo_lib.amounts import Epsilon
 from trasgo_lib.config import KeyPath
 from trasgo_lib.errors import ConfigError, Fault, Reason
 from trasgo_lib.mechanisms import Channel
 from trasgo_lib.plan.channels import channel_of
+from trasgo_lib.plan.demand import UnitDemand
 from trasgo_lib.plan.faults import FaultCollector
-
-if TYPE_CHECKING:
-    from trasgo_lib.plan.levels import UnitDemand
 
 _LEAST_USE = Decimal("0.999")
 """A certificate below this share of the claim means that budget would be paid for and not used."""

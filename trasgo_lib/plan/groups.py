@@ -11,12 +11,12 @@ from trasgo_lib.config import GroupSpec, KeyPath, NoisedColumn, PlainColumn, Poi
 from trasgo_lib.data import MAX_PRODUCT_CODES, ProductDomain, ProductPart
 from trasgo_lib.errors import Reason
 from trasgo_lib.mechanisms import MECHANISMS
+from trasgo_lib.plan.demand import UnitDemand
 from trasgo_lib.plan.digest import chain_digest, reading_of_file
 from trasgo_lib.plan.faults import FaultCollector
 from trasgo_lib.plan.levels import (
     Levels,
     UnitContext,
-    UnitDemand,
     compile_levels,
     first_channel,
     first_level,

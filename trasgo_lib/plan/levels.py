@@ -2,26 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Sequence
+from dataclasses import dataclass
 from itertools import pairwise
 from typing import Literal
 
 from trasgo_lib.amounts import Epsilon
 from trasgo_lib.config import (
-    GeoSpec,
     GroupSpec,
     KeyPath,
     NoisedColumn,
     PlainColumn,
     PointColumn,
     ReleaseConfig,
-    TargetSpec,
 )
-from trasgo_lib.data import Domain
 from trasgo_lib.errors import ConfigError, Reason
 from trasgo_lib.mechanisms import MECHANISMS, Chain, Channel
-from trasgo_lib.plan.channels import Parameter, chain_of, channel_of
+from trasgo_lib.plan.channels import chain_of, channel_of
+from trasgo_lib.plan.demand import UnitDemand
 from trasgo_lib.plan.faults import FaultCollector
 from trasgo_lib.plan.feasibility import CertifiedRung, certified_rungs
 from trasgo_lib.plan.ladder import ladder, most_draws
@@ -62,33 +60,6 @@ def estimate_of_correlations(config: ReleaseConfig) -> Literal["", "moments", "r
     if config.loop.loss_from != "released" or not wanted:
         return ""
     return "moments" if config.loop.correlation == "pearson" else "ranks"
-
-
-@dataclass(frozen=True, slots=True)
-class UnitDemand:
-    """What a column or a group asks for, before its levels are certified.
-
-    Args:
-        path: its place in the release file.
-        mechanism: registry name; it fits the domain.
-        domain: the declared domain.
-        parameters: what the mechanism takes beside domain and level, sorted by name.
-        first: the first level; 0 for points.
-        level_path: the key that declares the first level.
-        target: what must be reached, or None.
-        geo: the loss per distance of a point, else None.
-        keys: keys of the release file by the names that mechanisms use in ``Fault.where``, where they differ.
-    """
-
-    path: KeyPath
-    mechanism: str
-    domain: Domain
-    parameters: tuple[tuple[str, Parameter], ...]
-    first: Epsilon
-    level_path: KeyPath
-    target: TargetSpec | None
-    geo: GeoSpec | None = None
-    keys: Mapping[str, KeyPath] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,12 +9,12 @@ from trasgo_lib.config import KeyPath, NoisedColumn, PointColumn
 from trasgo_lib.errors import Reason
 from trasgo_lib.plan.auto import choices
 from trasgo_lib.plan.channels import Parameter
+from trasgo_lib.plan.demand import UnitDemand
 from trasgo_lib.plan.digest import chain_digest, reading_of_file
 from trasgo_lib.plan.faults import FaultCollector
 from trasgo_lib.plan.levels import (
     Levels,
     UnitContext,
-    UnitDemand,
     compile_levels,
     first_channel,
     first_level,
