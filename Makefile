@@ -5,6 +5,9 @@ DEMO := configs/demo/cps1988.yaml
 PEER_OPTION = $(if $(PEER),--peer $(PEER))
 OTHERS_OPTION = $(if $(OTHERS),--others $(OTHERS))
 ADULT_OPTION = $(if $(ADULT),--adult $(ADULT))
+# Each process of the tests takes whole files in the order they stand in; WORKERS=0 runs all in one.
+WORKERS := 2
+SHARED_OUT := -n $(WORKERS) --dist loadfile --no-loadscope-reorder
 export TRASGO_HOME := $(CURDIR)/.trasgo
 
 .DEFAULT_GOAL := help
@@ -29,11 +32,11 @@ release: install ## release the demonstration data: key, account, run
 
 test: install lint ## the standard tier: lint, types, structure, tests, coverage
 	$(BIN)/python -m coverage erase
-	$(BIN)/python -m pytest -m "not long" --cov --cov-report= $(PYTEST_ARGS)
+	$(BIN)/python -m pytest -m "not long" $(SHARED_OUT) --cov --cov-report= $(PYTEST_ARGS)
 	$(BIN)/python -m coverage report
 
 test-long: install ## everything that takes minutes
-	$(BIN)/python -m pytest -m long $(PYTEST_ARGS)
+	$(BIN)/python -m pytest -m long $(SHARED_OUT) $(PYTEST_ARGS)
 
 bench: install ## the quick benchmarks, into tests/benchmarks/RESULTS.md; PEER=python-with-trasgodp, OTHERS=python-with-diffprivlib-and-opendp, ADULT=csv
 	$(BIN)/python tests/benchmarks/mechanisms.py

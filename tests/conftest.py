@@ -1,7 +1,8 @@
-"""What all tests share: one embedded Prefect server in a throw-away home, and where the real data may be."""
+"""What the tests of one process share: an embedded Prefect server in a throw-away home, and where real data may be."""
 
 from __future__ import annotations
 
+import os
 import shutil
 import tempfile
 from collections.abc import Iterator
@@ -18,9 +19,11 @@ ROOT = Path(__file__).resolve().parents[1]
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Before anything imports Prefect: its database must not be the user's."""
+    """Before anything imports Prefect: its database is neither the user's nor that of another process of the tests."""
     home = tempfile.TemporaryDirectory(prefix="trasgo-tests-")
     config.add_cleanup(home.cleanup)
+    for inherited in ("PREFECT_API_URL", "PREFECT_HOME"):
+        os.environ.pop(inherited, None)
     prepare_prefect(Path(home.name))
 
 
