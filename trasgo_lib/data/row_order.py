@@ -11,6 +11,7 @@ from collections.abc import Iterator
 import numpy as np
 import pyarrow as pa
 
+from trasgo_lib.data.row_layout import RowLayout, take
 from trasgo_lib.data.spool import BatchFile, Spool, batch_files
 from trasgo_lib.noise import Keystream, bucket_of, order_of_bucket
 
@@ -36,13 +37,15 @@ def shuffled(spool: Spool, keystream: Keystream) -> Iterator[pa.RecordBatch]:
     Raises:
         StoreError: the disk is full.
     """
+    layout = RowLayout.of(spool.schema, spool.with_missing)
     if not spool.is_on_disk:
         whole = _joined(list(spool.batches()))
-        yield whole.take(pa.array(order_of_bucket(keystream, keystream.words(0, spool.rows), spool.rows)))
+        order = order_of_bucket(keystream, keystream.words(0, spool.rows), spool.rows)
+        yield layout.unpack(take(layout.pack(whole), order))
         return
     bits = bucket_bits(spool.bytes + _WORD_BYTES * spool.rows)
     with batch_files(spool.make_folder(), 1 << bits) as files:
-        _scatter(spool, keystream, files, bits)
+        _scatter(spool, keystream, layout, files, bits)
         spool.discard()
         for file in files:
             parts = list(file.batches())
@@ -51,7 +54,7 @@ def shuffled(spool: Spool, keystream: Keystream) -> Iterator[pa.RecordBatch]:
                 bucket = _joined(parts)
                 words = bucket.column(_WORD).to_numpy()
                 order = order_of_bucket(keystream, words, spool.rows)
-                yield bucket.drop_columns([_WORD]).take(pa.array(order))
+                yield layout.unpack(take(bucket.drop_columns([_WORD]), order))
 
 
 def bucket_bits(size: int) -> int:
@@ -61,14 +64,15 @@ def bucket_bits(size: int) -> int:
     )
 
 
-def _scatter(spool: Spool, keystream: Keystream, files: list[BatchFile], bits: int) -> None:
+def _scatter(spool: Spool, keystream: Keystream, layout: RowLayout, files: list[BatchFile], bits: int) -> None:
+    """Write each row, packed, and its word into the file of its bucket."""
     first = 0
     for batch in cut(spool.batches(), _SCATTER_ROWS):
         words = keystream.words(first, batch.num_rows)
         buckets = bucket_of(words, bits)
         order = np.argsort(buckets, kind="stable")  # within a bucket rows stay in source order
         ends = np.cumsum(np.bincount(buckets, minlength=len(files)))
-        sorted_rows = batch.append_column(_WORD, pa.array(words)).take(pa.array(order))
+        sorted_rows = take(layout.pack(batch).append_column(_WORD, pa.array(words)), order)
         for file, start, end in zip(files, [0, *ends[:-1].tolist()], ends.tolist(), strict=True):
             if end > start:
                 file.add(sorted_rows.slice(start, end - start))
