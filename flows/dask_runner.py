@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable, Mapping, Set
 from contextlib import suppress
 from typing import Any, Self, cast
 
-from distributed import Client, wait
+from distributed import Client
 from distributed.security import Security
 from prefect.task_runners import ThreadPoolTaskRunner
 from prefect.tasks import Task
@@ -140,7 +140,7 @@ class _Future(PrefectDaskFuture[Any]):
         try:
             while timeout is None and not self.wrapped_future.done():
                 with suppress(TimeoutError):
-                    wait(self.wrapped_future, timeout=_LOOK_SECONDS)
+                    self.wrapped_future.exception(timeout=_LOOK_SECONDS)  # waits for the end, whatever it is
                     break
                 self.workers.require()
             return super().result(timeout, raise_on_failure)
