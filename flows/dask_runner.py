@@ -7,9 +7,9 @@ what its own environment says. Loaded only when a release file asks for it.
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Iterable, Mapping, Set
 from contextlib import suppress
+from time import monotonic
 from typing import Any, Self, cast
 
 from distributed import Client
@@ -112,7 +112,7 @@ class _Workers:
         if cores:
             self._none_since = None
             return
-        now = time.monotonic()
+        now = monotonic()
         self._none_since = now if self._none_since is None else self._none_since
         if now - self._none_since >= self._wait_s:
             raise StoreError.of(

@@ -22,11 +22,11 @@ if TYPE_CHECKING:
 MOST_LABELS = 512
 """More labels rarely fit a table without two of them in one place."""
 
-_CHUNK_ROWS = 2**14
+_CHUNK_ROWS = 2**15
 """Rows matched at a time, so that what lies between stays in the cache."""
 
-_BLOCK_TEXTS = 2**6
-"""Texts laid side by side where shared bytes are looked at: long enough a row for vector instructions."""
+_BLOCK_TEXTS = 2**8
+"""Texts laid side by side where shared bytes are looked at: rows long enough for vector instructions."""
 
 _MOST_BITS = 14
 """The largest table has 2**14 places: 128 KiB, a fraction of the second-level cache."""
@@ -131,12 +131,11 @@ class FixedTexts:
 
     def _find(self, characters: Any, first: int, found: NDArray[Any]) -> bool:
         """As ``find``, in a buffer whose texts all have the width and start at a byte; whether all are labels."""
-        shared = self._shared()
+        shared = _SharedBytes(self.rows[0], self.differ)
         for start in range(0, found.size, _CHUNK_ROWS):
             part = found[start : start + _CHUNK_ROWS]
             here = first + start * self.width
-            if shared is not None and not self._has_shared(shared, characters, here, part.size):
-                return False
+            shared.look_at(np.frombuffer(characters, dtype=np.uint8, count=part.size * self.width, offset=here))
             words = _words(characters, here, part.size, self.width, self.at, self.window)
             if self.factor:
                 guess = self._guessed(words, characters, here)
@@ -145,7 +144,7 @@ class FixedTexts:
             if guess is None or int(guess.min()) < 0:
                 return False
             part[:] = guess
-        return True
+        return shared.agree()
 
     def _guessed(self, words: NDArray[Any], characters: Any, here: int) -> NDArray[np.int16] | None:
         """Codes by the products of words; None where one text is not the label of its code."""
@@ -170,30 +169,6 @@ class FixedTexts:
         end = max(step, last)
         return [*range(min(first, end - step), end - step, step), end - step]
 
-    def _shared(self) -> tuple[NDArray[np.uint8], NDArray[np.bool_]] | None:
-        """The bytes of a text, and which of them all labels share, many times side by side; None where none are."""
-        first, last = self.differ
-        if first == 0 and last == self.width:
-            return None
-        places = np.arange(self.width)
-        outside = (places < first) | (places >= last)
-        return np.tile(self.rows[0], _BLOCK_TEXTS), np.tile(outside, _BLOCK_TEXTS)
-
-    def _has_shared(
-        self, shared: tuple[NDArray[np.uint8], NDArray[np.bool_]], characters: Any, here: int, rows: int
-    ) -> bool:
-        """Whether so many texts from a byte on have all bytes that labels share."""
-        texts = np.frombuffer(characters, dtype=np.uint8, count=rows * self.width, offset=here)
-        whole = rows - rows % _BLOCK_TEXTS
-        for part, count in ((texts[: whole * self.width], _BLOCK_TEXTS), (texts[whole * self.width :], 1)):
-            if part.size:
-                grid = part.reshape(-1, count * self.width)
-                ours, is_shared = (side[: count * self.width] for side in shared)
-                for merged in (np.bitwise_or.reduce(grid, axis=0), np.bitwise_and.reduce(grid, axis=0)):
-                    if not np.array_equal(merged[is_shared], ours[is_shared]):
-                        return False
-        return True
-
     def texts(self, codes: NDArray[np.integer]) -> pa.Array | None:
         """The labels of codes as a pyarrow ``string`` array; None where its offsets would not fit 32 bits.
 
@@ -211,6 +186,41 @@ class FixedTexts:
             self.rows.view(whole).reshape(-1).take(codes, out=np.frombuffer(characters, dtype=whole), mode="clip")
         offsets = np.arange(0, size + 1, self.width, dtype=np.int32)
         return pa.Array.from_buffers(pa.string(), codes.size, [None, pa.py_buffer(offsets), characters])
+
+
+class _SharedBytes:
+    """Whether all texts have the bytes that labels share, told at the end of many looks.
+
+    Args:
+        label: uint8[width], one of the labels.
+        differ: first byte in which labels differ, and the one after the last; those outside are shared.
+    """
+
+    def __init__(self, label: NDArray[np.uint8], differ: tuple[int, int]) -> None:
+        self._label, self._differ = label, differ
+        # a block of texts side by side: bits that some text has, and bits that every text has, this label among them
+        self._some = np.tile(label, _BLOCK_TEXTS)
+        self._every = self._some.copy()
+
+    def look_at(self, texts: NDArray[np.uint8]) -> None:
+        """Look at some whole texts: uint8[texts * width]."""
+        if self._differ == (0, self._label.size):
+            return
+        whole = texts.size - texts.size % self._some.size
+        for part, size in ((texts[:whole], self._some.size), (texts[whole:], self._label.size)):
+            if part.size:
+                grid = part.reshape(-1, size)
+                self._some[:size] |= np.bitwise_or.reduce(grid, axis=0)
+                self._every[:size] &= np.bitwise_and.reduce(grid, axis=0)
+
+    def agree(self) -> bool:
+        """Whether every text seen had all shared bytes."""
+        first, last = self._differ
+        sides = (side.reshape(_BLOCK_TEXTS, -1) for side in (self._some, self._every))
+        return all(
+            bool((side[:, :first] == self._label[:first]).all() and (side[:, last:] == self._label[last:]).all())
+            for side in sides
+        )
 
 
 def _window_of(width: int) -> np.dtype[Any]:

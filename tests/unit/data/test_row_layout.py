@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from trasgo_lib.data.row_layout import RowLayout, take
@@ -45,6 +45,7 @@ def same(found: pa.RecordBatch, expected: pa.RecordBatch) -> bool:
     return found.schema == expected.schema and repr(found.to_pydict()) == repr(expected.to_pydict())
 
 
+@settings(deadline=None, derandomize=True, max_examples=60)
 @given(
     st.lists(st.sampled_from(sorted(COLUMNS)), min_size=1, max_size=40),
     st.lists(st.integers(0, 4), max_size=12),
