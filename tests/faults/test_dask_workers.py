@@ -327,7 +327,9 @@ def test_a_worker_with_other_code_is_refused_before_anything_is_charged(
         office.write()
         answer = office.run("--json")
     fault = answer.json["faults"][0]
-    assert (answer.exit_code, fault["reason"], fault["came"]) == (4, "plan_changed", "code 0123456789abcdef"), answer.text
+    assert (answer.exit_code, fault["reason"], fault["came"]) == (4, "plan_changed", "code 0123456789abcdef"), (
+        answer.text
+    )
     assert office.charges() == [] and office.spent() == "0"
 
 

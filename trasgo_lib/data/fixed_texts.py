@@ -76,7 +76,7 @@ class FixedTexts:
         first, last = places[0], places[-1] + 1
         for window in map(np.dtype, _NARROW):
             at = min(first, width - window.itemsize)
-            if 0 <= at and last <= at + window.itemsize:
+            if at >= 0 and last <= at + window.itemsize:
                 guesses = np.full(1 << 8 * window.itemsize, -1, dtype=np.int16)
                 guesses[_words(rows.data, 0, len(labels), width, at, window)] = np.arange(len(labels))
                 return cls(width, rows, (first, last), at, window, np.uint64(0), np.uint64(0), guesses)

@@ -44,9 +44,7 @@ class RowLayout:
             schema: of every batch.
             with_missing: places of the columns that have a missing value in some batch.
         """
-        widths = {
-            place: _byte_width(kind) for place, kind in enumerate(schema.types) if place not in with_missing
-        }
+        widths = {place: _byte_width(kind) for place, kind in enumerate(schema.types) if place not in with_missing}
         # wide ones first, so that each stands at a multiple of its width
         packed = sorted((place for place, width in widths.items() if width), key=lambda place: -widths[place])
         ends = np.cumsum([0, *(widths[place] for place in packed)]).tolist()

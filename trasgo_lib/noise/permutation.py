@@ -72,9 +72,7 @@ def order_of_bucket(keystream: Keystream, words: Words, rows: int) -> NDArray[np
     return order
 
 
-def _by_whole_words(
-    keystream: Keystream, words: Words, places: NDArray[np.int64], rows: int
-) -> NDArray[np.int64]:
+def _by_whole_words(keystream: Keystream, words: Words, places: NDArray[np.int64], rows: int) -> NDArray[np.int64]:
     """Places by rising word, and by second word where words are equal."""
     found = words[places]
     ranked = np.sort(found)

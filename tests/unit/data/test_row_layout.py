@@ -62,7 +62,9 @@ def test_any_columns_in_any_order(names: list[str], places: list[int], skipped: 
 def test_a_column_that_has_missing_values_elsewhere_is_kept_apart(name: str) -> None:
     """Batches of one file have one layout, also those without a missing value."""
     batch = pa.record_batch([COLUMNS["uint8"], COLUMNS[name]], names=["0", "1"])
-    layouts: list[Any] = [layout.row.itemsize for layout in (RowLayout.of(batch.schema, {1}), RowLayout.of(batch.schema, ()))]
+    layouts: list[Any] = [
+        layout.row.itemsize for layout in (RowLayout.of(batch.schema, {1}), RowLayout.of(batch.schema, ()))
+    ]
     assert layouts[0] == 1 <= layouts[1]
     for part in (batch[:1], batch):
         assert same(moved(part, list(range(len(part)))[::-1], {1}), part[::1].take(pa.array(range(len(part))[::-1])))
