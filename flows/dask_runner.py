@@ -1,4 +1,4 @@
-"""Dask through prefect-dask: a private cluster on this machine, or a scheduler of the office's own.
+"""Prefect's tasks on Dask workers, which clusters of ``flows.dask_clusters`` give.
 
 What travels to workers is a task, a run's reference and references to batches. Prefect would send its own settings
 along, passwords among them, and the flow's runner with its certificate; both are left out here, so that a worker uses
@@ -7,39 +7,26 @@ what its own environment says. Loaded only when a release file asks for it.
 
 from __future__ import annotations
 
-import logging
-import os
-import tempfile
-from collections.abc import Callable, Iterable, Iterator, Mapping, Set
-from contextlib import contextmanager
-from pathlib import Path
+from collections.abc import Callable, Iterable, Mapping, Set
+from contextlib import suppress
+from time import monotonic
 from typing import Any, Self, cast
 
-import dask
-from distributed import Client, LocalCluster
+from distributed import Client
 from distributed.security import Security
-from prefect.client.orchestration import get_client
 from prefect.task_runners import ThreadPoolTaskRunner
 from prefect.tasks import Task
 from prefect_dask.client import PrefectDaskClient
 from prefect_dask.task_runners import DaskTaskRunner, PrefectDaskFuture
 
-import trasgo_lib
-from trasgo_lib.config import DaskAddress
-from trasgo_lib.data.disk import private_folder
+from tasks.made_with import deciders_of_bits
 from trasgo_lib.errors import ConflictError, Reason, StoreError, TrasgoError
 
-_QUIET = {
-    # pages with task names and call stacks, open to every user of the machine
-    "distributed.scheduler.http.routes": [],
-    "distributed.worker.http.routes": [],
-    "distributed.worker.profile.enabled": False,
-    "distributed.diagnostics.nvml": False,
-}
+CONNECT_SECONDS = 30
+"""How long a scheduler may take to answer."""
 
-_CONNECT_SECONDS = 30
-_WORKERS_SECONDS = 60
-"""How long a scheduler may take to answer, and to have a first worker."""
+_LOOK_SECONDS = 2.0
+"""How often a run that waits for draws looks whether there are workers, and how long that look may take."""
 
 
 class _OwnSettingsClient(Client):
@@ -50,25 +37,112 @@ class _OwnSettingsClient(Client):
 
     def submit(self, func: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
         told = {"profile": {"name": "trasgo", "env_vars": {}}, "settings": {"api": {"url": self.orchestrator}}}
-        return super().submit(func, *args, **{**kwargs, "context": {**kwargs["context"], "settings_context": told}})
+        kwargs |= {"context": {**kwargs["context"], "settings_context": told}}
+        return super().submit(run_on_same_code, deciders_of_bits(), func, *args, **kwargs)
 
 
 class _Client(PrefectDaskClient, _OwnSettingsClient):
     """Prefect's client, which hands its tasks on to the class above."""
 
 
+def run_on_same_code(deciders: Mapping[str, str], func: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
+    """Do a task on a worker; one that would draw other bits than the run says so instead.
+
+    Args:
+        deciders: what decides the bits of a draw, as the run has it; public.
+        func: the task.
+        args: its arguments.
+        kwargs: likewise.
+
+    Raises:
+        ConflictError: this worker has another version, other code or other packages. Workers come and go, so what was
+            compared before the run does not hold for those that came later.
+    """
+    require_same(deciders, [deciders_of_bits()], "a Dask worker", "nothing was drawn by this task")
+    return func(*args, **kwargs)
+
+
+def require_same(ours: Mapping[str, str], found: Iterable[Mapping[str, str]], where: str, so_far: str) -> None:
+    """Stop where workers would draw other bits.
+
+    Args:
+        ours: what decides the bits of a draw, as the run has it; public.
+        found: the same of some workers; empty for one that has no such library.
+        where: who they are.
+        so_far: what has happened, for the person who mends it.
+
+    Raises:
+        ConflictError: naming what differs.
+    """
+    others = [{name: one.get(name, "none") for name in ours if one.get(name) != ours[name]} for one in found]
+    names = [name for name in ours if any(name in other for other in others)]
+    if names:
+        came = {", ".join(f"{name} {other[name]}" for name in names if name in other) for other in others if other}
+        raise ConflictError.of(
+            Reason.PLAN_CHANGED,
+            where,
+            required="what this run draws with: " + ", ".join(f"{name} {ours[name]}" for name in names),
+            came=" or ".join(sorted(came)),
+            fix=f"Install the same version and the same lock on the workers; {so_far}.",
+        )
+
+
+class _Workers:
+    """Whether a scheduler has workers; a run does not wait for ever for some to come.
+
+    Args:
+        client: the connection to the scheduler.
+        wait_s: how long the run waits while there is none, seconds.
+    """
+
+    def __init__(self, client: Client, wait_s: int) -> None:
+        self._client, self._wait_s = client, wait_s
+        self._none_since: float | None = None
+
+    def require(self) -> None:
+        """Look whether there are any.
+
+        Raises:
+            StoreError: every look for so long found none.
+        """
+        try:
+            cores = self._client.sync(self._client.scheduler.ncores, callback_timeout=_LOOK_SECONDS)
+        except (OSError, TimeoutError):
+            cores = {}
+        if cores:
+            self._none_since = None
+            return
+        now = monotonic()
+        self._none_since = now if self._none_since is None else self._none_since
+        if now - self._none_since >= self._wait_s:
+            raise StoreError.of(
+                Reason.WORKERS_LOST,
+                "the Dask scheduler",
+                required=f"a worker within {self._wait_s} s (runner.dask.wait_s)",
+                came="none",
+                fix="Start workers, then run again; no draw is paid twice.",
+            )
+
+
 class _Future(PrefectDaskFuture[Any]):
     """What a worker came to; a worker that is lost for good is an error of ours."""
+
+    workers: _Workers
 
     def result(self, timeout: float | None = None, raise_on_failure: bool = True) -> Any:
         """The value of a task.
 
         Raises:
-            StoreError: the worker was lost, several times, or its scheduler was.
+            StoreError: the worker was lost, several times, or its scheduler was, or there are no workers any more.
             TrasgoError: as the task raised it.
         """
         kind = None
         try:
+            while timeout is None and not self.wrapped_future.done():
+                with suppress(TimeoutError):
+                    self.wrapped_future.exception(timeout=_LOOK_SECONDS)  # waits for the end, whatever it is
+                    break
+                self.workers.require()
             return super().result(timeout, raise_on_failure)
         except TrasgoError:
             raise
@@ -90,15 +164,17 @@ class DaskRunner(DaskTaskRunner):
         address: of its scheduler; public.
         security: how it is reached; secret where the cluster is this run's own.
         orchestrator: address of Prefect's server, as workers reach it; public.
+        wait_s: how long a run waits while there is no worker, seconds.
     """
 
-    def __init__(self, address: str, security: Security, orchestrator: str) -> None:
-        super().__init__(address=address, client_kwargs={"security": security, "timeout": _CONNECT_SECONDS})
-        self._security, self._orchestrator = security, orchestrator
+    def __init__(self, address: str, security: Security, orchestrator: str, wait_s: int) -> None:
+        super().__init__(address=address, client_kwargs={"security": security, "timeout": CONNECT_SECONDS})
+        self._security, self._orchestrator, self._wait_s = security, orchestrator, wait_s
+        self._workers: _Workers | None = None
 
     def duplicate(self) -> Self:
         """Another one for the same cluster."""
-        return type(self)(cast(str, self.address), self._security, self._orchestrator)
+        return type(self)(cast(str, self.address), self._security, self._orchestrator, self._wait_s)
 
     def __reduce__(self) -> tuple[type[ThreadPoolTaskRunner[Any]], tuple[int]]:
         """A worker starts no tasks: it gets a runner that knows no cluster and no certificate."""
@@ -111,7 +187,7 @@ class DaskRunner(DaskTaskRunner):
             made: _Client = _Client(self.address, **self.client_kwargs)  # type: ignore[no-untyped-call]
             client = self._exit_stack.enter_context(made)
             client.orchestrator = self._orchestrator
-            self._client = client
+            self._client, self._workers = client, _Workers(client, self._wait_s)
         return self._client
 
     def submit(  # type: ignore[override]
@@ -123,91 +199,6 @@ class DaskRunner(DaskTaskRunner):
     ) -> PrefectDaskFuture[Any]:
         """Hand a task to the scheduler."""
         future = super().submit(task, parameters, wait_for, dependencies)  # type: ignore[arg-type]
-        return _Future(wrapped_future=future.wrapped_future, task_run_id=future.task_run_id)
-
-
-@contextmanager
-def local_workers(count: int | None, folder: Path) -> Iterator[tuple[DaskRunner, int]]:
-    """Workers on this machine for the time of the block: loopback only, under certificates of their own.
-
-    Args:
-        count: how many processes; one a core when None.
-        folder: the state folder, in which Dask keeps locks meanwhile. Nothing is spilled: references travel.
-
-    Returns:
-        The runner, and how many tasks it works on at a time.
-    """
-    _quiet()
-    private_folder(folder)
-    workers = count or os.cpu_count() or 1
-    # whoever can speak to a scheduler can have its workers run anything, and loopback is open to all users
-    security = Security.temporary()
-    with (
-        dask.config.set(_QUIET),
-        tempfile.TemporaryDirectory(prefix="dask-", dir=folder, ignore_cleanup_errors=True) as scratch,
-        LocalCluster(
-            n_workers=workers,
-            threads_per_worker=1,
-            processes=True,
-            host="127.0.0.1",
-            security=security,
-            dashboard_address=None,
-            scheduler_kwargs={"dashboard_address": "127.0.0.1:0"},
-            memory_limit=0,
-            local_directory=scratch,
-            silence_logs=logging.CRITICAL,
-        ) as cluster,
-    ):
-        yield DaskRunner(cluster.scheduler_address, security, _orchestrator()), workers
-
-
-@contextmanager
-def workers_of(address: DaskAddress) -> Iterator[tuple[DaskRunner, int]]:
-    """Workers of a scheduler that runs already; certificates as Dask's own configuration says.
-
-    Raises:
-        StoreError: it cannot be reached, or has no worker.
-        ConflictError: a worker has another version of this library, or none.
-    """
-    _quiet()
-    security, kind, found = Security(), None, {}
-    try:
-        with Client(str(address), security=security, timeout=_CONNECT_SECONDS, set_as_default=False) as client:
-            client.wait_for_workers(1, timeout=_WORKERS_SECONDS)
-            slots = sum(client.nthreads().values())
-            found = client.run(_version, on_error="return")
-    except Exception as error:  # noqa: BLE001 certificates, sockets, time: all that is told is that it cannot be reached
-        kind = type(error).__name__
-    if kind is not None:
-        raise StoreError.of(
-            Reason.WORKERS_LOST,
-            f"Dask scheduler {address}",
-            required="a scheduler that answers and has a worker",
-            came=f"a {kind}",
-            fix="Start it, and its workers, or correct runner.dask; nothing was read or charged.",
-        )
-    wrong = sorted({"none" if isinstance(one, Exception) else str(one) for one in found.values()} - {_version()})
-    if wrong:
-        raise ConflictError.of(
-            Reason.PLAN_CHANGED,
-            f"Dask workers of {address}",
-            required=f"trasgo {_version()} on every worker",
-            came=", ".join(wrong),
-            fix="Install the same version on the workers; nothing was read or charged.",
-        )
-    yield DaskRunner(str(address), security, _orchestrator()), slots
-
-
-def _quiet() -> None:
-    """Dask tells of each worker and connection; what ends a run is told by our own errors."""
-    logging.getLogger("distributed").setLevel(logging.CRITICAL)
-
-
-def _version() -> str:
-    return trasgo_lib.__version__
-
-
-def _orchestrator() -> str:
-    """Where the orchestrator is, whose embedded server is started when there is none."""
-    with get_client(sync_client=True) as client:
-        return str(client.api_url)
+        made = _Future(wrapped_future=future.wrapped_future, task_run_id=future.task_run_id)
+        made.workers = cast(_Workers, self._workers)
+        return made

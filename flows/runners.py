@@ -23,8 +23,9 @@ def runner_of(session: Session) -> Iterator[tuple[TaskRunner[Any], int]]:
         session: the run.
 
     Raises:
-        ConfigError: the scheduler's address is absent or no address.
+        ConfigError: the scheduler's address is absent or no address, or there are no certificates for it.
         StoreError: the scheduler cannot be reached, or has no worker.
+        ConflictError: its workers would draw other bits.
     """
     dask = dask_of(session.plan.config.runner)
     if dask is None:
@@ -34,8 +35,9 @@ def runner_of(session: Session) -> Iterator[tuple[TaskRunner[Any], int]]:
         return
     address = scheduler_address(session.plan)
     # late: it takes a second or two, and only those wait who asked for it
-    from flows.dask_runner import local_workers, workers_of
+    from flows.dask_clusters import local_workers, workers_of
 
     home = Path(session.ref.home)
-    with local_workers(dask.workers, home) if address is None else workers_of(address) as found:
+    cluster = local_workers(dask.workers, dask.wait_s, home) if address is None else workers_of(address, dask.wait_s)
+    with cluster as found:
         yield found

@@ -10,7 +10,8 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator
-from contextlib import closing, contextmanager
+from contextlib import ExitStack, closing, contextmanager
+from itertools import count
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +20,7 @@ import dask
 import distributed
 import pytest
 from killed import SECRET
+from node_certificates import SETTINGS, write_certificates
 from office import source_text
 from prefect.context import serialize_context
 from prefect.settings import PREFECT_SERVER_DATABASE_PASSWORD, temporary_settings
@@ -26,8 +28,12 @@ from s3_server import CLOSED_BUCKET, S3Server, access_of
 from sites import Places, Site, server_url
 from worker_preloads import DO, FOLDER, MARK
 
+import flows.dask_clusters
 import flows.dask_runner
 import flows.release
+from flows.dask_runner import run_on_same_code
+from tasks.made_with import deciders_of_bits
+from trasgo_lib.errors import ConflictError
 from trasgo_lib.storage import open_store
 
 PRELOAD = Path(__file__).with_name("worker_preloads.py")
@@ -136,18 +142,25 @@ def test_so_many_workers_publish_the_same_bytes(places: Places, threads: Whole, 
 
 
 @contextmanager
-def _cluster(folder: Path, environment: dict[str, str], workers: int = 2) -> Iterator[str]:
-    """A scheduler and workers of the office's own, on loopback; gives the address."""
+def _cluster(
+    folder: Path,
+    environment: dict[str, str],
+    *options: str,
+    workers: int = 2,
+    of_workers: tuple[str, ...] = (),
+    processes: list[subprocess.Popen[bytes]] | None = None,
+) -> Iterator[str]:
+    """A scheduler and workers of the office's own, on loopback; gives the address, and the processes where asked."""
     told = folder / "scheduler.json"
     common = {**os.environ, **environment, "PYTHONPATH": str(ROOT), "DO_NOT_TRACK": "1"}
     start = [sys.executable, "-m", "dask"]
-    place = ["--scheduler-file", str(told), "--no-dashboard"]
+    place = ["--scheduler-file", str(told), "--no-dashboard", *options]
     commands = [[*start, "scheduler", "--host", "127.0.0.1", "--port", "0", *place]]
     commands += [[
-        *start, "worker", *place, "--host", "127.0.0.1", "--nworkers", str(workers), "--nthreads", "1",
+        *start, "worker", *place, "--host", "127.0.0.1", "--nworkers", str(workers), "--nthreads", "1", *of_workers,
         "--memory-limit", "0", "--local-directory", str(folder / "scratch"), "--preload", str(PRELOAD),
     ]]  # fmt: skip
-    processes = []
+    processes = [] if processes is None else processes
     with closing((folder / "cluster.log").open("wb")) as log:
         try:
             for command in commands:
@@ -160,10 +173,20 @@ def _cluster(folder: Path, environment: dict[str, str], workers: int = 2) -> Ite
                 process.wait(60)
 
 
+@contextmanager
+def _certificates(folder: Path) -> Iterator[list[str]]:
+    """Certificates in Dask's settings of this process; gives the options by which nodes are told them."""
+    write_certificates(folder)
+    tls = {f"distributed.comm.tls.{name}": str(folder / file) for name, file in SETTINGS.items()}
+    with dask.config.set(tls):
+        yield ["--protocol", "tls", "--tls-ca-file", str(folder / "ca.pem"),
+               "--tls-cert", str(folder / "node.pem"), "--tls-key", str(folder / "node.key")]  # fmt: skip
+
+
 def test_workers_without_a_shared_disk_draw_the_same_from_sealed_objects(
     places: Places, threads: Whole, marks: Path, tmp_path: Path, s3_server: S3Server, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A scheduler of the office's own; its workers can open no stage file, and one of them is killed."""
+    """A scheduler of the office's own under TLS; its workers can open no stage file, and one of them is killed."""
     office = _prepared(places.office("postgresql", "s3"), "threads")
     spy = open_store(f"s3://{CLOSED_BUCKET}/{office.name}", access=access_of(s3_server, s3_server.reader))
     seen: dict[str, bytes] = {}
@@ -174,7 +197,9 @@ def test_workers_without_a_shared_disk_draw_the_same_from_sealed_objects(
         return gather(*args)
 
     monkeypatch.setattr(flows.release.gather, "fn", looking)
-    with _cluster(tmp_path, {**office.environment, DO: "no disk"}) as address:
+    environment = {**office.environment, DO: "no disk"}
+    with _certificates(tmp_path) as options, _cluster(tmp_path, environment, *options) as address:
+        assert address.startswith("tls://")
         office.release["runner"] = {"dask": {"address_env": "OFFICE_DASK", "shared_disk": False}}
         office.write()
         monkeypatch.setenv("OFFICE_DASK", address)
@@ -208,28 +233,113 @@ def test_a_value_in_an_error_of_a_worker_goes_nowhere(
     assert MARK not in answer.text and MARK not in caplog.text
 
 
-@pytest.mark.parametrize("kind", ["nobody there", "no worker", "variable not set"])
-def test_a_scheduler_out_of_reach_ends_the_run_before_anything_is_charged(
-    places: Places, monkeypatch: pytest.MonkeyPatch, kind: str
+def test_workers_that_are_gone_for_good_end_the_run_and_the_next_one_goes_on(
+    places: Places, threads: Whole, marks: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The only worker dies in the middle of a draw and nobody starts another; a minute goes by from look to look."""
+    monkeypatch.setattr(flows.dask_runner, "monotonic", count(0, 60).__next__)
+    office = _prepared(places.office("sqlite", "folder"), "threads")
+    with _cluster(tmp_path, {DO: "die"}, workers=1, of_workers=("--no-nanny",)) as address:
+        office.release["runner"] = {"dask": {"address": address, "shared_disk": True, "wait_s": 150}}
+        office.write()
+        answer = office.run("--json")
+    fault = answer.json["faults"][0]
+    assert (answer.exit_code, fault["reason"], fault["came"]) == (10, "workers_lost", "none"), answer.text
+    assert "150 s" in fault["required"]
+    assert (marks / "died").exists()
+    charged = office.charges()
+    assert charged == threads[1][: len(charged)] != [], "the round that was paid for, once"
+    office.release["runner"] = "threads"
+    office.write()
+    assert office.run("--quiet").exit_code == 0
+    _require_same(office, threads)
+
+
+@pytest.mark.long
+def test_a_scheduler_that_is_killed_ends_the_run_and_the_next_one_goes_on(
+    places: Places, threads: Whole, marks: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     office = _prepared(places.office("sqlite", "folder"), "threads")
-    monkeypatch.setattr(flows.dask_runner, "_CONNECT_SECONDS", 1)
-    monkeypatch.setattr(flows.dask_runner, "_WORKERS_SECONDS", 1)
-    office.release["runner"] = {"dask": {"address_env": "OFFICE_DASK", "shared_disk": True}}
+    processes: list[subprocess.Popen[bytes]] = []
+    submit = distributed.Client.submit
+
+    def killing(client: Any, *args: Any, **kwargs: Any) -> Any:
+        processes[0].kill()
+        return submit(client, *args, **kwargs)
+
+    with _cluster(tmp_path, {}, processes=processes) as address:
+        office.release["runner"] = {"dask": {"address": address, "shared_disk": True}}
+        office.write()
+        monkeypatch.setattr(distributed.Client, "submit", killing)
+        answer = office.run("--json")
+    assert (answer.exit_code, answer.json["faults"][0]["reason"]) == (10, "workers_lost"), answer.text
+    office.release["runner"] = "threads"
     office.write()
+    assert office.run("--quiet").exit_code == 0
+    _require_same(office, threads)
+
+
+@pytest.mark.parametrize(
+    "kind", ["nobody there", "no worker", "variable not set", "no certificates", "certificates that are none"]
+)
+def test_a_scheduler_out_of_reach_ends_the_run_before_anything_is_charged(
+    places: Places, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, kind: str
+) -> None:
+    office = _prepared(places.office("sqlite", "folder"), "threads")
+    monkeypatch.setattr(flows.dask_clusters, "CONNECT_SECONDS", 1)
+    office.release["runner"] = {"dask": {"address_env": "OFFICE_DASK", "shared_disk": True, "wait_s": 1}}
+    office.write()
+    addresses = {"nobody there": "tcp://127.0.0.1:9", "variable not set": ""}
+    with ExitStack() as stack:
+        address = addresses.get(kind, "tls://127.0.0.1:9")
+        if kind == "no worker":
+            address = stack.enter_context(_idle_scheduler())
+        if kind == "certificates that are none":
+            (tmp_path / "x.pem").write_text("canary")
+            files = {f"distributed.comm.tls.{name}": str(tmp_path / "x.pem") for name in SETTINGS}
+            stack.enter_context(dask.config.set(files))
+        monkeypatch.setenv("OFFICE_DASK", address)
+        answer = office.run("--json")
+    expected = (10, "workers_lost") if kind in ("nobody there", "no worker") else (2, "bad_parameter")
+    assert (answer.exit_code, answer.json["faults"][0]["reason"]) == expected, answer.text
+    assert "canary" not in answer.text
+    assert office.charges() == [] and office.spent() == "0"
+    if kind == "no worker":
+        office.release["runner"] = "threads"
+        office.write()
+        assert office.run("--quiet").exit_code == 0, "another runner is no other release"
+
+
+@contextmanager
+def _idle_scheduler() -> Iterator[str]:
     with distributed.LocalCluster(
         n_workers=0, processes=False, host="127.0.0.1", protocol="tcp://", dashboard_address=None
     ) as idle:
-        address = idle.scheduler_address if kind == "no worker" else "tcp://127.0.0.1:9"
-        if kind != "variable not set":
-            monkeypatch.setenv("OFFICE_DASK", address)
+        yield idle.scheduler_address
+
+
+def test_a_worker_with_other_code_is_refused_before_anything_is_charged(
+    places: Places, marks: Path, tmp_path: Path
+) -> None:
+    office = _prepared(places.office("sqlite", "folder"), "threads")
+    with _cluster(tmp_path, {DO: "other code"}, workers=1) as address:
+        office.release["runner"] = {"dask": {"address": address, "shared_disk": True}}
+        office.write()
         answer = office.run("--json")
-    expected = (2, "bad_parameter") if kind == "variable not set" else (10, "workers_lost")
-    assert (answer.exit_code, answer.json["faults"][0]["reason"]) == expected, answer.text
+    fault = answer.json["faults"][0]
+    assert (answer.exit_code, fault["reason"], fault["came"]) == (4, "plan_changed", "code 0123456789abcdef"), (
+        answer.text
+    )
     assert office.charges() == [] and office.spent() == "0"
-    office.release["runner"] = "threads"
-    office.write()
-    assert office.run("--quiet").exit_code == 0, "another runner is no other release"
+
+
+def test_a_worker_that_comes_later_with_other_packages_does_no_task() -> None:
+    ours = deciders_of_bits()
+    assert run_on_same_code(ours, divmod, 7, 2) == (3, 1)
+    with pytest.raises(ConflictError) as caught:
+        run_on_same_code(ours | {"numpy": "1.0"}, divmod, 7, 2)
+    fault = caught.value.faults[0]
+    assert (fault.required, fault.came) == ("what this run draws with: numpy 1.0", f"numpy {ours['numpy']}")
 
 
 @pytest.mark.long

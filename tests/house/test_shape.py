@@ -28,8 +28,8 @@ HEAVY = {
     "dp_accounting": {"trasgo_lib/budget/composition.py"},
     "matplotlib": {"trasgo_lib/reporting/charts"},
     "prefect_dask": {"flows/dask_runner.py"},
-    "distributed": {"flows/dask_runner.py"},
-    "dask": {"flows/dask_runner.py"},
+    "distributed": {"flows/dask_runner.py", "flows/dask_clusters.py"},
+    "dask": {"flows/dask_clusters.py"},
 }
 
 

@@ -80,7 +80,7 @@ def test_numbers_and_tables_are_loaded_by_those_who_need_them_only() -> None:
 
 def test_dask_is_loaded_by_those_who_ask_for_it_only() -> None:
     flows = "import sys, flows.release, flows.version, flows.scheduled, flows.runners"
-    for more, found in (("", set()), (", flows.dask_runner", {"dask", "distributed", "prefect_dask"})):
+    for more, found in (("", set()), (", flows.dask_clusters", {"dask", "distributed", "prefect_dask"})):
         done = subprocess.run(
             [sys.executable, "-c", f"{flows}{more}; print(*sys.modules)"],
             capture_output=True,

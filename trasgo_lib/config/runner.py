@@ -39,6 +39,13 @@ class DaskSpec(Model):
     allow_tcp: bool = Field(
         default=False, description="whether a scheduler on another machine may be reached without TLS", examples=[True]
     )
+    wait_s: int = Field(
+        default=120,
+        ge=1,
+        le=86400,
+        description="how long a run waits while there is no worker at all before it ends with exit 10, s",
+        examples=[600],
+    )
 
     @property
     def is_local(self) -> bool:

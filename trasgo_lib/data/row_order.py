@@ -11,16 +11,22 @@ from collections.abc import Iterator
 import numpy as np
 import pyarrow as pa
 
+from trasgo_lib.data.row_layout import RowLayout, take
 from trasgo_lib.data.spool import BatchFile, Spool, batch_files
 from trasgo_lib.noise import Keystream, bucket_of, order_of_bucket
 
-BUCKET_BYTES = 16 << 20
-"""Rows sorted together. Half of it is the sort's own; more buckets only make each write smaller."""
+BUCKET_BYTES = 2 << 20
+"""Rows sorted together: some 50,000, since moving a text costs five times as much where these outgrow the cache."""
 
 _MOST_BITS = 8
 """At most 256 buckets: each is an open file while rows are scattered."""
 
-_SCATTER_ROWS = 1 << 18
+_SCATTER_ROWS = 1 << 16
+"""Rows told apart by bucket together; as many as stay in the cache."""
+
+_WAITING_BYTES = 48 << 20
+"""Rows that wait, told apart, until each bucket gets its share in one write."""
+
 _WORD_BYTES = 8
 _WORD = "word"
 """Name of the column of words in a bucket; the others have numbers for names."""
@@ -36,13 +42,15 @@ def shuffled(spool: Spool, keystream: Keystream) -> Iterator[pa.RecordBatch]:
     Raises:
         StoreError: the disk is full.
     """
+    layout = RowLayout.of(spool.schema, spool.with_missing)
     if not spool.is_on_disk:
         whole = _joined(list(spool.batches()))
-        yield whole.take(pa.array(order_of_bucket(keystream, keystream.words(0, spool.rows), spool.rows)))
+        order = order_of_bucket(keystream, keystream.words(0, spool.rows), spool.rows)
+        yield layout.unpack(take(layout.pack(whole), order))
         return
     bits = bucket_bits(spool.bytes + _WORD_BYTES * spool.rows)
     with batch_files(spool.make_folder(), 1 << bits) as files:
-        _scatter(spool, keystream, files, bits)
+        _scatter(spool, keystream, layout, files, bits)
         spool.discard()
         for file in files:
             parts = list(file.batches())
@@ -51,7 +59,7 @@ def shuffled(spool: Spool, keystream: Keystream) -> Iterator[pa.RecordBatch]:
                 bucket = _joined(parts)
                 words = bucket.column(_WORD).to_numpy()
                 order = order_of_bucket(keystream, words, spool.rows)
-                yield bucket.drop_columns([_WORD]).take(pa.array(order))
+                yield layout.unpack(take(bucket.drop_columns([_WORD]), order))
 
 
 def bucket_bits(size: int) -> int:
@@ -61,18 +69,28 @@ def bucket_bits(size: int) -> int:
     )
 
 
-def _scatter(spool: Spool, keystream: Keystream, files: list[BatchFile], bits: int) -> None:
+def _scatter(spool: Spool, keystream: Keystream, layout: RowLayout, files: list[BatchFile], bits: int) -> None:
+    """Write each row, packed, and its word into the file of its bucket."""
     first = 0
+    waiting: list[tuple[pa.RecordBatch, list[int]]] = []
     for batch in cut(spool.batches(), _SCATTER_ROWS):
         words = keystream.words(first, batch.num_rows)
         buckets = bucket_of(words, bits)
         order = np.argsort(buckets, kind="stable")  # within a bucket rows stay in source order
         ends = np.cumsum(np.bincount(buckets, minlength=len(files)))
-        sorted_rows = batch.append_column(_WORD, pa.array(words)).take(pa.array(order))
-        for file, start, end in zip(files, [0, *ends[:-1].tolist()], ends.tolist(), strict=True):
-            if end > start:
-                file.add(sorted_rows.slice(start, end - start))
+        waiting.append((take(layout.pack(batch).append_column(_WORD, pa.array(words)), order), [0, *ends.tolist()]))
         first += batch.num_rows
+        if sum(rows.nbytes for rows, _ in waiting) >= _WAITING_BYTES:
+            _write(waiting, files)
+            waiting.clear()
+    _write(waiting, files)
+
+
+def _write(waiting: list[tuple[pa.RecordBatch, list[int]]], files: list[BatchFile]) -> None:
+    for place, file in enumerate(files):
+        parts = [rows[ends[place] : ends[place + 1]] for rows, ends in waiting if ends[place + 1] > ends[place]]
+        if parts:
+            file.add(_joined(parts))
 
 
 def cut(batches: Iterator[pa.RecordBatch], rows: int) -> Iterator[pa.RecordBatch]:

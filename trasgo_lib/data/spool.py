@@ -23,6 +23,9 @@ MEMORY_BYTES = 64 << 20
 class Spool:
     """Batches of one schema, kept in the order in which they came.
 
+    ``schema`` is that of the batches, None before the first; ``with_missing`` holds the places of the columns in which
+    one of them has a missing value.
+
     Args:
         folder: for files, made only when they are needed and removed at the end.
         memory_bytes: how much is held in memory; public.
@@ -32,6 +35,8 @@ class Spool:
         self.folder = folder
         self.rows = 0
         self.bytes = 0
+        self.schema: pa.Schema = None
+        self.with_missing: set[int] = set()
         self._memory_bytes = memory_bytes
         self._held: list[pa.RecordBatch] = []
         self._file: BatchFile | None = None
@@ -59,6 +64,8 @@ class Spool:
         """
         self.rows += batch.num_rows
         self.bytes += batch.nbytes
+        self.schema = batch.schema
+        self.with_missing |= {place for place, column in enumerate(batch.columns) if column.null_count}
         if self._file is None and self.bytes > self._memory_bytes:
             self._file = BatchFile(self.make_folder() / "source.rows")
             for held in self._held:

@@ -79,12 +79,15 @@ def _in_bytes_of(values: NDArray[Any], kind: type[np.uint8 | np.uint16]) -> NDAr
         return None
     bits = np.dtype(f"i{values.dtype.itemsize}")
     found = np.empty(values.size, dtype=kind)
-    for start in range(0, values.size, CHUNK_ROWS):
-        part, room = values[start : start + CHUNK_ROWS], found[start : start + CHUNK_ROWS]
-        with np.errstate(invalid="ignore"):  # whatever a number that does not fit becomes, it is not that number
+    again = np.empty(min(values.size, CHUNK_ROWS), dtype=values.dtype)
+    with np.errstate(invalid="ignore"):  # whatever a number that does not fit becomes, it is not that number
+        for start in range(0, values.size, CHUNK_ROWS):
+            part, room = values[start : start + CHUNK_ROWS], found[start : start + CHUNK_ROWS]
             np.copyto(room, part, casting="unsafe")
-        if not np.array_equal(room.astype(part.dtype).view(bits), part.view(bits)):
-            return None
+            back = again[: part.size]
+            np.copyto(back, room)
+            if not (back.view(bits) == part.view(bits)).all():
+                return None
     return found
 
 
