@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import lru_cache
+from math import prod
 from types import MappingProxyType
 
 import numpy as np
@@ -89,36 +90,48 @@ class SimulatedRows:
 
     codes: dict[str, np.ndarray] = field(repr=False)
     groups: np.ndarray = field(repr=False)
+    _counted: dict[tuple[str | int | None, ...], np.ndarray] = field(default_factory=dict, repr=False)
 
     def count(self, column: NoisedColumn) -> np.ndarray:
         """Rows by published code."""
-        return np.bincount(self.codes[column.name], minlength=column.channel.outputs)
+        return self._table(column)
 
     def count_pairs(self, left: NoisedColumn, right: NoisedColumn) -> np.ndarray:
         """Rows by pair of published codes."""
-        shape = left.channel.outputs, right.channel.outputs
-        pairs = self.codes[left.name].astype(np.int64) * shape[1] + self.codes[right.name]
-        return np.bincount(pairs, minlength=shape[0] * shape[1]).reshape(shape)
+        return self._table(left, right)
 
     def count_by(self, column: NoisedColumn, public: str) -> dict[object, np.ndarray]:
         """Rows by published code in each wave."""
-        codes, size = self.codes[column.name], column.channel.outputs
-        return {wave: np.bincount(codes[self.groups == place], minlength=size) for place, wave in enumerate(WAVES)}
+        return {wave: self._table(column, wave=place) for place, wave in enumerate(WAVES)}
 
-    def rows_of(self, asked: list[NoisedColumn], chosen: object = slice(None)) -> CodeRows:
+    def rows_of(self, asked: list[NoisedColumn]) -> CodeRows:
         """Rows of several columns, equal ones counted once."""
-        sizes = tuple(column.channel.outputs for column in asked)
-        keys = np.ravel_multi_index(tuple(self.codes[column.name][chosen] for column in asked), sizes)
-        different, counts = np.unique(keys, return_counts=True)
-        return CodeRows(np.stack(np.unravel_index(different, sizes), axis=1), counts.astype(np.float64))
+        return _code_rows(self._table(*asked))
 
     def rows_by(self, asked: list[NoisedColumn], public: str) -> dict[object, CodeRows]:
         """The same in each wave."""
-        return {wave: self.rows_of(asked, self.groups == place) for place, wave in enumerate(WAVES)}
+        return {wave: _code_rows(self._table(*asked, wave=place)) for place, wave in enumerate(WAVES)}
+
+    def _table(self, *asked: NoisedColumn, wave: int | None = None) -> np.ndarray:
+        """Rows by combination of published codes, counted once for all questions: int64[outputs, ...]."""
+        name = (*(column.name for column in asked), wave)
+        if name not in self._counted:
+            sizes = tuple(column.channel.outputs for column in asked)
+            chosen = slice(None) if wave is None else self.groups == wave
+            places = np.ravel_multi_index(tuple(self.codes[column.name][chosen] for column in asked), sizes)
+            self._counted[name] = np.bincount(places, minlength=prod(sizes)).reshape(sizes)
+        return self._counted[name]
 
 
+def _code_rows(table: np.ndarray) -> CodeRows:
+    """The combinations that occur, in their order, and how often."""
+    held = np.nonzero(table)
+    return CodeRows(np.stack(held, axis=1), table[held].astype(np.float64))
+
+
+@lru_cache(maxsize=1)
 def private_rows(label: str, key: int, rows: int) -> dict[str, np.ndarray]:
-    """Codes of rows drawn from the population."""
+    """Codes of rows drawn from the population, the same ones at every epsilon."""
     words = Keystream(bytes(32), "people", label, key).words(0, rows).astype(np.float64) / 2.0**64
     cells = np.minimum(np.searchsorted(_STEPS, words, side="right"), LAW.size - 1)
     codes = dict(zip(NAMES, (axis.astype(np.int32) for axis in np.unravel_index(cells, LAW.shape)), strict=True))
@@ -213,6 +226,15 @@ QUESTIONS = {
     ),
     "crosstab, in a group": Question(
         _mean((SEX == 1) * (LEVEL == 2)), lambda r: r.crosstab("sex", "level")["m", "high"]
+    ),
+    "crosstab, by public": Question(
+        _mean(SOUTH * (SEX == 1), SECOND), lambda r: r.crosstab("region", "sex", by="wave")[WAVES[1], "south", "m"]
+    ),
+    "crosstab, by label": Question(
+        _mean((SEX == 1) * (LEVEL == 2), SOUTH), lambda r: r.crosstab("sex", "level", by="region")["south", "m", "high"]
+    ),
+    "crosstab, by group column": Question(
+        _mean(SOUTH * (LEVEL == 2), SEX == 1), lambda r: r.crosstab("region", "level", by="sex")["m", "south", "high"]
     ),
     "mean": Question(_mean(PAYS), lambda r: r.mean("pay")),
     "mean, bins": Question(_mean(AGE), lambda r: r.mean("binned"), True),

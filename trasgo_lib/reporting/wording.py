@@ -30,6 +30,11 @@ def covers_selection(plan: ReleasePlan) -> bool:
     return plan.loss_from == "released"
 
 
+def has_targets(plan: ReleasePlan) -> bool:
+    """Whether any level is found by the loop; without a target each is the declared one."""
+    return any(unit.target is not None for unit in plan.units)
+
+
 def claim_suffix(plan: ReleasePlan) -> str:
     """What every privacy amount's field name ends with: ``_draws_only`` where the choice of draws is not covered.
 
@@ -76,6 +81,12 @@ def selection(plan: ReleasePlan) -> str:
             "Every decision of the run, stopping and publishing among them, read released data and public settings"
             " only, so it costs nothing and is covered."
         )
+    if not has_targets(plan):
+        return (
+            "No column has a target, so every level of noise is the declared one and no result chose it. Losses were"
+            " computed on the raw data before publication, and nothing was decided by their size; the guarantee covers"
+            " the random draws only, and not that these losses could be computed."
+        )
     return (
         "The levels of noise, when to stop and whether to publish were chosen by looking at losses computed on the raw"
         " data, and so was which targets are said to be met. The guarantee covers the random draws only; what these"
@@ -109,7 +120,9 @@ def not_covered(plan: ReleasePlan) -> tuple[str, ...]:
     entries.insert(1, "public columns, published unchanged: " + (", ".join(public) if public else "none"))
     if not covers_selection(plan):
         chosen = "the choice of noise levels, the decision to publish and what is said to be met"
-        entries.insert(0, f"{chosen}, which looked at raw losses")
+        looked = f"{chosen}, which looked at raw losses"
+        computed = "that losses could be computed on the raw data, which was done before publication"
+        entries.insert(0, looked if has_targets(plan) else computed)
     if plan.row_order == "source":
         entries.append("the order of the rows, which is that of the source")
     return tuple(entries)
