@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from trasgo_lib.reporting.facts import ReleaseFacts
 
 if TYPE_CHECKING:
+    from trasgo_lib.budget import Cost
     from trasgo_lib.plan import ReleasePlan
 
 TRUST_MODEL = "central trust, row-level randomisation"
@@ -142,9 +143,15 @@ def in_plain_words(facts: ReleaseFacts) -> str:
     )
     delta = f", except with probability {spent.delta.text}{_delta_flag(facts)}" if spent.delta.units else ""
     geo = f", and of e^{spent.geo.text} more for every kilometre that a point is moved" if spent.geo.units else ""
-    cap_words = f". Before the data was opened, the run was bound to at most {cap.epsilon.text} in all. "
+    cap_words = f". Before the data was opened, the run was bound to at most {_cap_words(cap)} in all. "
     lead = f"{REHEARSAL} Of a release it would be said: " if plan.is_rehearsal else ""
     return lead + head + delta + geo + cap_words + selection(plan) + " " + _trust_words()
+
+
+def _cap_words(cap: Cost) -> str:
+    words = f"epsilon {cap.epsilon.text}"
+    words += f", delta {cap.delta.text}" if cap.delta.units else ""
+    return words + (f", geo epsilon {cap.geo.text} per km" if cap.geo.units else "")
 
 
 def _delta_flag(facts: ReleaseFacts) -> str:
