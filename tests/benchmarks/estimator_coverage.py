@@ -100,13 +100,13 @@ def cell(name: str, sums: np.ndarray, keys: int) -> str:
 
 def write_tables(log: Path) -> None:
     """Put a log into RESULTS.md."""
-    keys: dict[tuple[int, str], int] = defaultdict(int)
+    keys: dict[tuple[int, str, str], int] = defaultdict(int)
     sums: dict[tuple[int, str, str], np.ndarray] = defaultdict(lambda: np.zeros(5))
     for line in read(log):
-        keys[line["rows"], line["epsilon"]] += CHUNK
         for name, each in line["found"].items():
+            keys[line["rows"], line["epsilon"], name] += CHUNK
             sums[line["rows"], line["epsilon"], name] += np.array(each)
-    asked = [(name, one, keys[rows, epsilon]) for (rows, epsilon, name), one in sums.items()]
+    asked = [(name, one, keys[rows, epsilon, name]) for (rows, epsilon, name), one in sums.items()]
     given = [(name, one, many) for name, one, many in asked if one[0] >= FEWEST]
     rejected = sum(is_rejected(name, one[1], one[0], many) for name, one, many in given)
     exact = [one for name, one, many in given if one[0] == many and not QUESTIONS[name].is_at_least]
@@ -123,11 +123,15 @@ def write_tables(log: Path) -> None:
         f"Coverage of those {len(exact)} in which all are answered and 95 % is exact: {100 * pooled:.2f} %.",
         "",
     ]
-    for rows in sorted({rows for rows, _ in keys}):
-        epsilons = sorted({epsilon for one, epsilon in keys if one == rows}, key=float)
-        head = ["question", *(f"epsilon {epsilon} ({keys[rows, epsilon]:,} keys)" for epsilon in epsilons)]
+    for rows in sorted({rows for rows, _, _ in keys}):
+        epsilons = sorted({epsilon for one, epsilon, _ in keys if one == rows}, key=float)
+        head = ["question", "keys", *(f"epsilon {epsilon}" for epsilon in epsilons)]
         body = [
-            [name, *(cell(name, sums[rows, epsilon, name], keys[rows, epsilon]) for epsilon in epsilons)]
+            [
+                name,
+                f"{min(keys[rows, epsilon, name] for epsilon in epsilons):,}",
+                *(cell(name, sums[rows, epsilon, name], keys[rows, epsilon, name]) for epsilon in epsilons),
+            ]
             for name in QUESTIONS
         ]
         lines += [f"**{rows:,} rows**", "", *table(head, body), ""]

@@ -79,6 +79,15 @@ def columns(epsilon: str) -> dict[str, NoisedColumn]:
     return noised
 
 
+TOGETHER = (
+    ("region", "age", "pay"),
+    ("region", "pay", "sex", "level"),
+    ("pay", "gaps"),
+    ("pay", "binned"),
+)
+"""Columns that some question asks about together; the counts of all questions are sums over these four tables."""
+
+
 @dataclass(frozen=True)
 class SimulatedRows:
     """Released rows in memory, counted as those of a file are.
@@ -86,11 +95,13 @@ class SimulatedRows:
     Args:
         codes: released codes by column.
         groups: codes of the public column ``wave``.
+        sizes: number of published codes by column.
     """
 
     codes: dict[str, np.ndarray] = field(repr=False)
     groups: np.ndarray = field(repr=False)
-    _counted: dict[tuple[str | int | None, ...], np.ndarray] = field(default_factory=dict, repr=False)
+    sizes: dict[str, int] = field(repr=False)
+    _counted: dict[tuple[str, ...], np.ndarray] = field(default_factory=dict, repr=False)
 
     def count(self, column: NoisedColumn) -> np.ndarray:
         """Rows by published code."""
@@ -113,14 +124,22 @@ class SimulatedRows:
         return {wave: _code_rows(self._table(*asked, wave=place)) for place, wave in enumerate(WAVES)}
 
     def _table(self, *asked: NoisedColumn, wave: int | None = None) -> np.ndarray:
-        """Rows by combination of published codes, counted once for all questions: int64[outputs, ...]."""
-        name = (*(column.name for column in asked), wave)
-        if name not in self._counted:
-            sizes = tuple(column.channel.outputs for column in asked)
-            chosen = slice(None) if wave is None else self.groups == wave
-            places = np.ravel_multi_index(tuple(self.codes[column.name][chosen] for column in asked), sizes)
-            self._counted[name] = np.bincount(places, minlength=prod(sizes)).reshape(sizes)
-        return self._counted[name]
+        """Rows by combination of published codes: int64[outputs, ...]."""
+        names = tuple(column.name for column in asked)
+        together = next(together for together in TOGETHER if set(names) <= set(together))
+        whole = self._whole(together)  # int64[outputs, ..., waves]
+        kept = whole.sum(axis=-1) if wave is None else whole[..., wave]
+        others = tuple(axis for axis, name in enumerate(together) if name not in names)
+        left = [name for name in together if name in names]
+        return kept.sum(axis=others).transpose([left.index(name) for name in names])
+
+    def _whole(self, together: tuple[str, ...]) -> np.ndarray:
+        """The table of columns that questions ask about together, and of the wave; counted once for all questions."""
+        if together not in self._counted:
+            sizes = (*(self.sizes[name] for name in together), len(WAVES))
+            places = np.ravel_multi_index((*(self.codes[name] for name in together), self.groups), sizes)
+            self._counted[together] = np.bincount(places, minlength=prod(sizes)).reshape(sizes)
+        return self._counted[together]
 
 
 def _code_rows(table: np.ndarray) -> CodeRows:
@@ -151,7 +170,8 @@ def simulate(label: str, key: int, rows: int, epsilon: str) -> Release:
         BOTH.encode(private["sex"], private["level"]), Keystream(bytes(32), "noise", label, epsilon, "both", key)
     )
     codes |= dict(zip(("sex", "level"), BOTH.decode(both), strict=True))
-    data = SimulatedRows(codes, private["wave"])
+    sizes = {name: column.channel.outputs for name, column in noised.items()}
+    data = SimulatedRows(codes, private["wave"], sizes)
     return Release("memory:", "people", "1", rows, MappingProxyType(noised), ("wave",), data)  # type: ignore[arg-type]
 
 
