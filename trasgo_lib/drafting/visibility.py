@@ -79,6 +79,12 @@ def _bins_of(domain: Domain, bins: int | None, codes: int) -> NDArray[np.int32]:
     return np.append(EqualBins(domain.size, bins).of_codes, np.full(codes - domain.size, bins)).astype(np.int32)
 
 
+def _round(rows: int) -> int:
+    """Up to two digits."""
+    unit = 10 ** max(0, len(str(rows)) - 2)
+    return -(-rows // unit) * unit
+
+
 def _finding(
     loaded: LoadedConfig, plan: ReleasePlan, unit: UnitPlan, name: str, needed: int | None, rows: int | None
 ) -> Finding:
@@ -87,7 +93,7 @@ def _finding(
     if needed is None:
         seen = f"{name}: {level} {unit.mechanism} noise over {unit.domain.size:,} values hides its {loss}"
     else:
-        seen = f"{name}: {level} its {loss} shows from about {needed:,} released rows on"
+        seen = f"{name}: {level} its {loss} shows from about {_round(needed):,} released rows on"
     words = f"{seen}; while it is hidden the target is not met, and the column climbs its whole ladder"
     fix = "Write mechanism: auto, or binned_randomized_response with noise_bins; or a coarser step, or another target."
     if unit.type in ("category", "group"):

@@ -47,9 +47,7 @@ def test_the_cap_is_said_to_hold_for_one_place_only(kit: Any) -> None:
 def test_what_a_column_can_cost_counts_every_row_and_every_fresh_draw(kit: Any) -> None:
     text = impact_assessment(kit.plan).decode()
     assert "| hours | hours | epsilon 2 | 88.1 % |" in text  # 1 a row, 2 rows a person
-    assert (
-        "| wage | wage | epsilon 12 |" in text
-    )  # fresh draws add up, to the total at most
+    assert "| wage | wage | epsilon 12 |" in text  # fresh draws add up, to the total at most
 
 
 def test_safeguards_for_statistics_are_asked_for(draft: str) -> None:
