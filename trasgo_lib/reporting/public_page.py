@@ -237,7 +237,8 @@ def _charges(facts: ReleaseFacts) -> Iterator[tuple[str, int, str, Cost]]:
     for unit in facts.plan.units:
         outcome = facts.outcome(unit.name)
         for number, level, event in zip(_rounds(outcome), outcome.levels, facts.draws(unit.name), strict=True):
-            yield unit.name, number, level.text, cost(event, facts.plan.max_rows)
+            shown = f"{unit.geo.text} per km" if unit.geo.units else level.text
+            yield unit.name, number, shown, cost(event, facts.plan.max_rows)
 
 
 def _losses(facts: ReleaseFacts) -> Section | None:

@@ -266,8 +266,19 @@ def _budget(public: Public) -> None:
         charges = _increments(unit, public.suffix, public.statement["privacy_unit"]["max_rows"])
         wanted += [(unit["name"], str(number), charge) for number, charge in zip(_rounds(unit), charges, strict=True)]
     assert [(row["column"], row["round"], Decimal(row["epsilon"])) for row in rows] == wanted
+    levels = {
+        unit["name"]: [_level(draw, public.suffix) for draw in unit["draws"]] for unit in public.statement["units"]
+    }
+    assert [row["level"] for row in rows] == [level for of_unit in levels.values() for level in of_unit]
     total = sum((Decimal(row["epsilon"]) for row in rows), Decimal(0))
     assert total == Decimal(public.statement[f"epsilon_realised{public.suffix}"])
+
+
+def _level(draw: dict[str, str], suffix: str) -> str:
+    """Epsilon of a draw's level, or what it costs a kilometre."""
+    if draw["type"] == "geo":
+        return f"{draw[f'geo{suffix}']} per km"
+    return draw[f"level{suffix}" if draw["type"] == "reveal" else f"epsilon{suffix}"]
 
 
 def _losses(public: Public) -> None:

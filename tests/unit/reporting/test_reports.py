@@ -149,6 +149,31 @@ def test_the_restricted_report_says_by_how_much_a_target_is_missed(kit: Any) -> 
     assert "| unit | none |" in report
 
 
+def test_a_unit_without_target_stands_once_among_the_rounds(kit: Any) -> None:
+    level = Epsilon.parse("0.25")
+    rounds = tuple(RoundFacts(number, unit, level, 50.0, False) for number in (1, 2, 3) for unit in ("wage", "day"))
+    report = restricted(kit, rounds=rounds)
+    rows = report[report.index("## Rounds") : report.index("## Exact losses")]
+    assert (rows.count("| wage |"), rows.count("| day |")) == (3, 1)
+
+
+def test_why_the_loop_stopped_is_said_in_words(kit: Any) -> None:
+    assert "no level is left that could meet a target" in restricted(kit)
+    assert "every target is met" in restricted(kit, reason="met")
+    units = tuple(dataclasses.replace(unit, target=None) for unit in kit.plan.units)
+    bare = restricted(kit, reason="met", plan=dataclasses.replace(kit.plan, units=units), shortfalls=())
+    assert "no column has a target" in bare and "every target is met" not in bare
+
+
+def test_a_loss_without_estimate_is_called_so_and_a_raw_one_unpublished(kit: Any) -> None:
+    assert "not published" in render_report(kit.make_facts())
+    steered = dataclasses.replace(kit.plan, loss_from="released")
+    report = render_report(kit.make_facts(steered))
+    assert "no estimate" in report and "not published" not in report.lower().replace(
+        "not published: secret", ""
+    ).replace("privacy unit, not published", "")
+
+
 def test_without_shortfalls_there_is_no_such_section(kit: Any) -> None:
     assert "Targets not met" in restricted(kit)
     assert "Targets not met" not in restricted(kit, shortfalls=())
