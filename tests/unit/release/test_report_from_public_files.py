@@ -266,10 +266,11 @@ def _budget(public: Public) -> None:
         charges = _increments(unit, public.suffix, public.statement["privacy_unit"]["max_rows"])
         wanted += [(unit["name"], str(number), charge) for number, charge in zip(_rounds(unit), charges, strict=True)]
     assert [(row["column"], row["round"], Decimal(row["epsilon"])) for row in rows] == wanted
-    levels = {
-        unit["name"]: [_level(draw, public.suffix) for draw in unit["draws"]] for unit in public.statement["units"]
-    }
-    assert [row["level"] for row in rows] == [level for of_unit in levels.values() for level in of_unit]
+    draws = [draw for unit in public.statement["units"] for draw in unit["draws"]]
+    assert [row["level"] for row in rows] == [_level(draw, public.suffix) for draw in draws]
+    for head, name in (("delta", "delta"), ("geo epsilon per km", "geo_per_km")):
+        amounts = [Decimal(row.get(head, "0")) for row in rows]
+        assert sum(amounts, Decimal(0)) == Decimal(public.statement[f"{name}_realised{public.suffix}"])
     total = sum((Decimal(row["epsilon"]) for row in rows), Decimal(0))
     assert total == Decimal(public.statement[f"epsilon_realised{public.suffix}"])
 
