@@ -46,6 +46,7 @@ def _examined(config: Path) -> Iterator[Finding]:
     from trasgo_lib.drafting.findings import Finding, Weight, must
     from trasgo_lib.drafting.outlook import examine_targets
     from trasgo_lib.drafting.source_names import examine_source
+    from trasgo_lib.drafting.visibility import examine_visibility
     from trasgo_lib.plan import read_plan
 
     try:
@@ -66,6 +67,7 @@ def _examined(config: Path) -> Iterator[Finding]:
         return
     yield Finding(Weight.FINE, "release file: no fault")
     yield from examine_plan(loaded, plan, datetime.now(UTC))
+    yield from examine_visibility(loaded, plan)
     yield from examine_targets(loaded, plan)
     yield from examine_surroundings(plan, home(), config)
 

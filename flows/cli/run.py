@@ -124,11 +124,13 @@ def _print(session: Session, outcome: Outcome) -> None:
     )
     out.print(loss_table(session, outcome))
     if plan.loss_from == "original":
-        out.print(
-            "\nLosses compare with the raw data: they are for you and the restricted root. The loop looked at them,\n"
-            "so the published epsilon covers the draws and not the choice of levels; the statement says so.",
-            markup=False,
-        )
+        out.print("\nLosses compare with the raw data: they are for you and the restricted root.", markup=False)
+        if any(unit.target for unit in plan.units):
+            out.print(
+                "The loop looked at them, so the published epsilon covers the draws and not the choice of levels; the\n"
+                "statement says so.",
+                markup=False,
+            )
     if outcome.public is not None:
         out.print("\nLook further:", markup=False)
         out.print(f"  trasgo verify {public}", markup=False)

@@ -33,20 +33,28 @@ FEWEST = 20
 """With fewer answers than this a cell says nothing of them."""
 
 
-def chunk(label: str, rows: int, epsilon: str, first: int, names: list[str]) -> dict[str, list[float]]:
-    """For each question: keys with an answer, covered ones, sums of errors, of their squares, of squared errors."""
-    found = {name: [0, 0, 0.0, 0.0, 0.0] for name in names}
+Found = dict[str, list[float]]
+
+
+def chunk(label: str, rows: int, epsilons: list[str], first: int, names: list[str]) -> dict[str, Found]:
+    """At each epsilon, for each question: keys with an answer, covered ones, sums of errors and of two squares.
+
+    The squares are of errors and of stated standard errors. The rows of a key are drawn once for all epsilons, each of
+    which has noise of its own.
+    """
+    found: dict[str, Found] = {epsilon: {name: [0, 0, 0.0, 0.0, 0.0] for name in names} for epsilon in epsilons}
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", NoiseWarning)
         for key in range(first, first + CHUNK):
-            release = simulate(label, key, rows, epsilon)
-            for name in names:
-                question, total = QUESTIONS[name], found[name]
-                estimate = question.ask(release)
-                if estimate.value is not None:
-                    error = estimate.value - question.truth
-                    more = (1, estimate.covers(question.truth), error, error**2, estimate.standard_error**2)
-                    found[name] = [old + float(new) for old, new in zip(total, more, strict=True)]
+            for epsilon in epsilons:
+                release = simulate(label, key, rows, epsilon)
+                for name in names:
+                    question, total = QUESTIONS[name], found[epsilon][name]
+                    estimate = question.ask(release)
+                    if estimate.value is not None:
+                        error = estimate.value - question.truth
+                        more = (1, estimate.covers(question.truth), error, error**2, estimate.standard_error**2)
+                        found[epsilon][name] = [old + float(new) for old, new in zip(total, more, strict=True)]
     return found
 
 
@@ -55,10 +63,8 @@ def run(asked: argparse.Namespace) -> None:
     done = {(line["rows"], line["epsilon"], line["first"]) for line in read(asked.log) if line["label"] == asked.label}
     for first in range(0, asked.keys, CHUNK):
         for rows in asked.rows:
-            for epsilon in asked.epsilon:
-                if (rows, epsilon, first) in done:
-                    continue
-                found = chunk(asked.label, rows, epsilon, first, asked.cells)
+            missing = [epsilon for epsilon in asked.epsilon if (rows, epsilon, first) not in done]
+            for epsilon, found in chunk(asked.label, rows, missing, first, asked.cells).items():
                 line = {"label": asked.label, "rows": rows, "epsilon": epsilon, "first": first, "found": found}
                 with asked.log.open("a", encoding="utf-8") as log:
                     log.write(json.dumps(line) + "\n")
@@ -94,13 +100,13 @@ def cell(name: str, sums: np.ndarray, keys: int) -> str:
 
 def write_tables(log: Path) -> None:
     """Put a log into RESULTS.md."""
-    keys: dict[tuple[int, str], int] = defaultdict(int)
+    keys: dict[tuple[int, str, str], int] = defaultdict(int)
     sums: dict[tuple[int, str, str], np.ndarray] = defaultdict(lambda: np.zeros(5))
     for line in read(log):
-        keys[line["rows"], line["epsilon"]] += CHUNK
         for name, each in line["found"].items():
+            keys[line["rows"], line["epsilon"], name] += CHUNK
             sums[line["rows"], line["epsilon"], name] += np.array(each)
-    asked = [(name, one, keys[rows, epsilon]) for (rows, epsilon, name), one in sums.items()]
+    asked = [(name, one, keys[rows, epsilon, name]) for (rows, epsilon, name), one in sums.items()]
     given = [(name, one, many) for name, one, many in asked if one[0] >= FEWEST]
     rejected = sum(is_rejected(name, one[1], one[0], many) for name, one, many in given)
     exact = [one for name, one, many in given if one[0] == many and not QUESTIONS[name].is_at_least]
@@ -117,11 +123,15 @@ def write_tables(log: Path) -> None:
         f"Coverage of those {len(exact)} in which all are answered and 95 % is exact: {100 * pooled:.2f} %.",
         "",
     ]
-    for rows in sorted({rows for rows, _ in keys}):
-        epsilons = sorted({epsilon for one, epsilon in keys if one == rows}, key=float)
-        head = ["question", *(f"epsilon {epsilon} ({keys[rows, epsilon]:,} keys)" for epsilon in epsilons)]
+    for rows in sorted({rows for rows, _, _ in keys}):
+        epsilons = sorted({epsilon for one, epsilon, _ in keys if one == rows}, key=float)
+        head = ["question", "keys", *(f"epsilon {epsilon}" for epsilon in epsilons)]
         body = [
-            [name, *(cell(name, sums[rows, epsilon, name], keys[rows, epsilon]) for epsilon in epsilons)]
+            [
+                name,
+                f"{min(keys[rows, epsilon, name] for epsilon in epsilons):,}",
+                *(cell(name, sums[rows, epsilon, name], keys[rows, epsilon, name]) for epsilon in epsilons),
+            ]
             for name in QUESTIONS
         ]
         lines += [f"**{rows:,} rows**", "", *table(head, body), ""]

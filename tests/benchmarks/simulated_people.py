@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import lru_cache
+from math import prod
 from types import MappingProxyType
 
 import numpy as np
@@ -78,6 +79,15 @@ def columns(epsilon: str) -> dict[str, NoisedColumn]:
     return noised
 
 
+TOGETHER = (
+    ("region", "age", "pay"),
+    ("region", "pay", "sex", "level"),
+    ("pay", "gaps"),
+    ("pay", "binned"),
+)
+"""Columns that some question asks about together; the counts of all questions are sums over these four tables."""
+
+
 @dataclass(frozen=True)
 class SimulatedRows:
     """Released rows in memory, counted as those of a file are.
@@ -85,40 +95,62 @@ class SimulatedRows:
     Args:
         codes: released codes by column.
         groups: codes of the public column ``wave``.
+        sizes: number of published codes by column.
     """
 
     codes: dict[str, np.ndarray] = field(repr=False)
     groups: np.ndarray = field(repr=False)
+    sizes: dict[str, int] = field(repr=False)
+    _counted: dict[tuple[str, ...], np.ndarray] = field(default_factory=dict, repr=False)
 
     def count(self, column: NoisedColumn) -> np.ndarray:
         """Rows by published code."""
-        return np.bincount(self.codes[column.name], minlength=column.channel.outputs)
+        return self._table(column)
 
     def count_pairs(self, left: NoisedColumn, right: NoisedColumn) -> np.ndarray:
         """Rows by pair of published codes."""
-        shape = left.channel.outputs, right.channel.outputs
-        pairs = self.codes[left.name].astype(np.int64) * shape[1] + self.codes[right.name]
-        return np.bincount(pairs, minlength=shape[0] * shape[1]).reshape(shape)
+        return self._table(left, right)
 
     def count_by(self, column: NoisedColumn, public: str) -> dict[object, np.ndarray]:
         """Rows by published code in each wave."""
-        codes, size = self.codes[column.name], column.channel.outputs
-        return {wave: np.bincount(codes[self.groups == place], minlength=size) for place, wave in enumerate(WAVES)}
+        return {wave: self._table(column, wave=place) for place, wave in enumerate(WAVES)}
 
-    def rows_of(self, asked: list[NoisedColumn], chosen: object = slice(None)) -> CodeRows:
+    def rows_of(self, asked: list[NoisedColumn]) -> CodeRows:
         """Rows of several columns, equal ones counted once."""
-        sizes = tuple(column.channel.outputs for column in asked)
-        keys = np.ravel_multi_index(tuple(self.codes[column.name][chosen] for column in asked), sizes)
-        different, counts = np.unique(keys, return_counts=True)
-        return CodeRows(np.stack(np.unravel_index(different, sizes), axis=1), counts.astype(np.float64))
+        return _code_rows(self._table(*asked))
 
     def rows_by(self, asked: list[NoisedColumn], public: str) -> dict[object, CodeRows]:
         """The same in each wave."""
-        return {wave: self.rows_of(asked, self.groups == place) for place, wave in enumerate(WAVES)}
+        return {wave: _code_rows(self._table(*asked, wave=place)) for place, wave in enumerate(WAVES)}
+
+    def _table(self, *asked: NoisedColumn, wave: int | None = None) -> np.ndarray:
+        """Rows by combination of published codes: int64[outputs, ...]."""
+        names = tuple(column.name for column in asked)
+        together = next(together for together in TOGETHER if set(names) <= set(together))
+        whole = self._whole(together)  # int64[outputs, ..., waves]
+        kept = whole.sum(axis=-1) if wave is None else whole[..., wave]
+        others = tuple(axis for axis, name in enumerate(together) if name not in names)
+        left = [name for name in together if name in names]
+        return kept.sum(axis=others).transpose([left.index(name) for name in names])
+
+    def _whole(self, together: tuple[str, ...]) -> np.ndarray:
+        """The table of columns that questions ask about together, and of the wave; counted once for all questions."""
+        if together not in self._counted:
+            sizes = (*(self.sizes[name] for name in together), len(WAVES))
+            places = np.ravel_multi_index((*(self.codes[name] for name in together), self.groups), sizes)
+            self._counted[together] = np.bincount(places, minlength=prod(sizes)).reshape(sizes)
+        return self._counted[together]
 
 
+def _code_rows(table: np.ndarray) -> CodeRows:
+    """The combinations that occur, in their order, and how often."""
+    held = np.nonzero(table)
+    return CodeRows(np.stack(held, axis=1), table[held].astype(np.float64))
+
+
+@lru_cache(maxsize=1)
 def private_rows(label: str, key: int, rows: int) -> dict[str, np.ndarray]:
-    """Codes of rows drawn from the population."""
+    """Codes of rows drawn from the population, the same ones at every epsilon."""
     words = Keystream(bytes(32), "people", label, key).words(0, rows).astype(np.float64) / 2.0**64
     cells = np.minimum(np.searchsorted(_STEPS, words, side="right"), LAW.size - 1)
     codes = dict(zip(NAMES, (axis.astype(np.int32) for axis in np.unravel_index(cells, LAW.shape)), strict=True))
@@ -138,7 +170,8 @@ def simulate(label: str, key: int, rows: int, epsilon: str) -> Release:
         BOTH.encode(private["sex"], private["level"]), Keystream(bytes(32), "noise", label, epsilon, "both", key)
     )
     codes |= dict(zip(("sex", "level"), BOTH.decode(both), strict=True))
-    data = SimulatedRows(codes, private["wave"])
+    sizes = {name: column.channel.outputs for name, column in noised.items()}
+    data = SimulatedRows(codes, private["wave"], sizes)
     return Release("memory:", "people", "1", rows, MappingProxyType(noised), ("wave",), data)  # type: ignore[arg-type]
 
 
@@ -213,6 +246,15 @@ QUESTIONS = {
     ),
     "crosstab, in a group": Question(
         _mean((SEX == 1) * (LEVEL == 2)), lambda r: r.crosstab("sex", "level")["m", "high"]
+    ),
+    "crosstab, by public": Question(
+        _mean(SOUTH * (SEX == 1), SECOND), lambda r: r.crosstab("region", "sex", by="wave")[WAVES[1], "south", "m"]
+    ),
+    "crosstab, by label": Question(
+        _mean((SEX == 1) * (LEVEL == 2), SOUTH), lambda r: r.crosstab("sex", "level", by="region")["south", "m", "high"]
+    ),
+    "crosstab, by group column": Question(
+        _mean(SOUTH * (LEVEL == 2), SEX == 1), lambda r: r.crosstab("region", "level", by="sex")["m", "south", "high"]
     ),
     "mean": Question(_mean(PAYS), lambda r: r.mean("pay")),
     "mean, bins": Question(_mean(AGE), lambda r: r.mean("binned"), True),

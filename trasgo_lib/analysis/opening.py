@@ -8,6 +8,7 @@ from types import MappingProxyType
 
 from trasgo_lib.analysis.columns import read_columns
 from trasgo_lib.analysis.counting import PublishedRows
+from trasgo_lib.analysis.lookup import refused
 from trasgo_lib.analysis.release import Release
 from trasgo_lib.keys import read_public_keys
 from trasgo_lib.release import CHANNEL, MANIFEST, STATEMENT, verify_release
@@ -39,7 +40,11 @@ def open_release(
         OSError: the key file cannot be read.
         StoreError: the location does not exist or does not answer.
         ConfigError: the location is of a kind that cannot be opened, or a channel cannot be rebuilt.
+        InputContractError: the location is no text, path or store.
     """
+    if not isinstance(location, str | Path | ObjectStore):
+        came = type(location).__name__
+        raise refused("location", "a folder or URI, as text or path", came, "Name the folder of the release.")
     store = location if isinstance(location, ObjectStore) else open_store(location, create=False)
     inside = prefix.strip("/")
     if verify:

@@ -12,18 +12,18 @@ from numpy.typing import NDArray
 
 from trasgo_lib.analysis.columns import NoisedColumn, Value
 from trasgo_lib.analysis.counting import PublishedRows
+from trasgo_lib.analysis.crosstabs import crosstab_by_noised, crosstab_by_public, crosstab_of
 from trasgo_lib.analysis.lookup import Columns, refused
 from trasgo_lib.analysis.modelling import Model, moments_by
 from trasgo_lib.analysis.placing import Places, quantiles_within
 from trasgo_lib.analysis.results import EstimateTable
-from trasgo_lib.analysis.tables import COARSER, MOST_SHARES, SHARE, mean_of, shares_of, within_groups
-from trasgo_lib.analysis.usefulness import Possible, judged_variance, require_pearson, too_few, too_rare
+from trasgo_lib.analysis.tables import SHARE, mean_of, shares_of, within_groups
+from trasgo_lib.analysis.usefulness import Possible, judged_variance, require_pearson, too_few
 from trasgo_lib.estimation import (
     CONFIDENCE,
     Estimate,
     correlation,
     correlation_within,
-    joint_subset_shares,
     quantile,
     subset_shares,
     variance,
@@ -116,40 +116,30 @@ class Release:
                 table[(group, name) if whole else group] = estimate
         return EstimateTable(f"share of {column} by {by}", self.rows, table, confidence=confidence)
 
-    def crosstab(self, a: str, b: str, *, confidence: float = CONFIDENCE) -> EstimateTable:
+    def crosstab(self, a: str, b: str, by: str | None = None, *, confidence: float = CONFIDENCE) -> EstimateTable:
         """Joint shares of two noised columns, by pair of values.
 
         Args:
             a: a noised column.
             b: another one.
+            by: a column to group by: a public one, or another noised one; the shares then add up to 1 in each group.
             confidence: of the intervals.
+
+        Returns:
+            A table by pair of values, or by (group, value, value).
 
         Raises:
             InputContractError: no such column, the same one twice, or too many pairs.
         """
         left, right = self._columns.pair(a, b)
-        (ours, our_members), (theirs, their_members) = left.cells(), right.cells()
-        if len(ours) * len(theirs) > MOST_SHARES:
-            raise refused(f"{a} and {b}", f"at most {MOST_SHARES} pairs", f"{len(ours) * len(theirs)}", COARSER)
-        table = self.data.count_pairs(left, right)
-        raw = joint_subset_shares(
-            left.channel,
-            right.channel,
-            table,
-            our_members,
-            their_members,
-            together=left.noise_with(right),
-            confidence=confidence,
-        )
-        held = (our_members.T.astype(np.float64) @ table @ their_members.astype(np.float64)).ravel()
-        what = f"share of {a} and {b}"
-        given = [
-            too_few(self.rows) or too_rare(int(count), self.rows) or SHARE.judge(estimate, what, confidence)
-            for estimate, count in zip(raw, held, strict=True)
-        ]
-        names: list[object] = [(mine, other) for mine in ours for other in theirs]
-        whole, told = dict(zip(names, raw, strict=True)), dict(zip(names, given, strict=True))
-        return EstimateTable.of_whole(what, self.rows, whole, told, confidence)
+        other = self._columns.group(by, (a, b))
+        if other is None:
+            return crosstab_of(self.data, left, right, confidence)
+        if isinstance(other, str):
+            found = crosstab_by_public(self.data, left, right, other, confidence)
+        else:
+            found = crosstab_by_noised(self.data, left, right, other, confidence)
+        return EstimateTable(f"share of {a} and {b} by {by}", self.rows, found, confidence=confidence)
 
     @overload
     def mean(self, column: str, by: None = None, *, confidence: float = ...) -> Estimate: ...

@@ -74,7 +74,11 @@ class TargetSpec(Model):
 class Replace(Model):
     """Missing values become one constant of the domain."""
 
-    replace: Text = Field(description="the value that stands for missing ones; in the domain", examples=["0"])
+    replace: Text = Field(
+        description="the value that stands for missing ones; in the domain."
+        " Without one: `missing: code` or `missing: error`",
+        examples=["0"],
+    )
 
 
 def _missing_kind(value: object) -> str:

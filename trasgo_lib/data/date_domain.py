@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from datetime import date
+from datetime import date, timedelta
 from decimal import Decimal
+from fractions import Fraction
 from typing import Any
 
 import numpy as np
@@ -56,7 +57,11 @@ class DateDomain:
                 fix="A domain needs at least two days.",
             )
         days = Decimal((upper - lower).days)
-        object.__setattr__(self, "size", whole_steps(Decimal(0), days, step) + 1)
+
+        def day(after: Decimal | Fraction) -> str:
+            return (lower + timedelta(days=min(int(after), (date.max - lower).days))).isoformat()
+
+        object.__setattr__(self, "size", whole_steps(Decimal(0), days, step, day) + 1)
         object.__setattr__(self, "step", str(int(step)))
 
     @property

@@ -7,6 +7,7 @@ the data. Each domain is a frozen, hashable value and is rebuilt from its ``desc
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from decimal import Decimal
 from fractions import Fraction
 from typing import Any, Literal, Protocol
@@ -99,8 +100,16 @@ def decimal_text(number: Decimal | Fraction | int) -> str:
     return sign + (f"{digits[:-places]}.{digits[-places:]}" if places else digits)
 
 
-def whole_steps(lower: Decimal, upper: Decimal, step: Decimal) -> int:
+def whole_steps(
+    lower: Decimal, upper: Decimal, step: Decimal, written: Callable[[Decimal | Fraction], str] = decimal_text
+) -> int:
     """How many whole steps lead from ``lower`` to ``upper``.
+
+    Args:
+        lower: smallest value.
+        upper: largest value.
+        step: distance of neighbours.
+        written: how an end stands in the release file.
 
     Raises:
         ConfigError: bounds not in order, a step that is not positive or does not divide the range, more than 2**20
@@ -125,9 +134,8 @@ def whole_steps(lower: Decimal, upper: Decimal, step: Decimal) -> int:
             Reason.BAD_DOMAIN,
             "step",
             required="a step that divides upper - lower",
-            came=f"{decimal_text(step)} from {decimal_text(lower)} to {decimal_text(upper)}",
-            fix=f"Change the step, or set upper to {decimal_text(reachable)} or"
-            f" {decimal_text(reachable + Fraction(step))}.",
+            came=f"{decimal_text(step)} from {written(lower)} to {written(upper)}",
+            fix=f"Change the step, or set upper to {written(reachable)} or {written(reachable + Fraction(step))}.",
         )
     if steps >= MAX_CODES:
         raise ConfigError.of(

@@ -42,7 +42,7 @@ _DECIDED: Mapping[Kind, tuple[str, tuple[str, ...]]] = {
 """By kind, where to look, and the keys to decide."""
 
 _DROPPED: Mapping[Kind, str] = {
-    "identifier": "Seems an identifier: dropped. If it says whose row it is and people have several, make it the unit.",
+    "identifier": "Seems an identifier: dropped. If it says whose row it is: role: unit, and its name in privacy.unit.",
     "words": "Seems free text, which cannot be protected: dropped.",
     "other": "No type that a release can hold: dropped.",
 }

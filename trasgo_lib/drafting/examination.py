@@ -2,17 +2,22 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from datetime import datetime
 from fractions import Fraction
 
 from trasgo_lib.config import LoadedConfig, parse_embargo
 from trasgo_lib.config.document import KeyPath
+from trasgo_lib.data import CategoryDomain
 from trasgo_lib.drafting.findings import Finding, Weight
 from trasgo_lib.plan import ReleasePlan, RungExplanation, UnitExplanation, explain
 
 _LOUD_NOISE = 0.5
 """Standard deviation of one value's noise, as a share of the declared range; above it a value says next to nothing."""
+
+_FORMULA = re.compile(r"[=@]|[+-](?!\d+([.,]\d+)?$)")
+"""How a cell begins that spreadsheets take for a formula; signed numbers are read as the numbers they are."""
 
 _SELDOM_KEPT = 0.2
 _FEW_VALUES = 4
@@ -32,6 +37,7 @@ def examine_plan(loaded: LoadedConfig, plan: ReleasePlan, now: datetime) -> Iter
     yield from _places(loaded, plan)
     yield from _people(loaded, now)
     yield from _budget(loaded, plan)
+    yield from _formulas(loaded, plan)
     explanation = explain(plan)
     for unit in explanation.units:
         yield from _domain(loaded, plan, unit)
@@ -63,6 +69,33 @@ def _names(loaded: LoadedConfig) -> Iterator[Finding]:
     if release.title.strip().lower() in (release.dataset, "title", "draft"):
         fix = "Write release.title as a person would search for it."
         yield _at(loaded, ("release", "title"), "the title says no more than the name of the data set", fix)
+
+
+def _formulas(loaded: LoadedConfig, plan: ReleasePlan) -> Iterator[Finding]:
+    """Codes and names that a spreadsheet takes for formulas when the CSV file is opened in it."""
+    if "csv" not in loaded.config.publish.formats:
+        return
+    for place, column in enumerate(loaded.config.columns):
+        if column.role in ("drop", "unit"):
+            continue
+        labels = [label for label in _labels(plan, column.name) if _FORMULA.match(label)]
+        if labels:
+            words = f"{column.name}: spreadsheets read {', '.join(map(repr, labels[:3]))} in the CSV file as a formula"
+            words += f", and {len(labels) - 3} codes more" if len(labels) > 3 else ""
+            fix = "Use codes that begin with a letter or digit, or leave csv out of publish.formats."
+            yield _at(loaded, ("columns", place, "domain", "codes"), words, fix)
+        if _FORMULA.match(column.name):
+            words = f"{column.name}: spreadsheets read this name in the CSV file as a formula"
+            yield _at(loaded, ("columns", place, "name"), words, "Name it otherwise, with source for the file's name.")
+
+
+def _labels(plan: ReleasePlan, column: str) -> tuple[str, ...]:
+    """The labels a noised category can be released with; none for other columns."""
+    for unit in plan.units:
+        for part in unit.parts or (unit,):
+            if part.name == column and isinstance(part.domain, CategoryDomain):
+                return tuple(part.domain.codes)
+    return ()
 
 
 def _places(loaded: LoadedConfig, plan: ReleasePlan) -> Iterator[Finding]:
@@ -104,6 +137,8 @@ def _people(loaded: LoadedConfig, now: datetime) -> Iterator[Finding]:
 def _budget(loaded: LoadedConfig, plan: ReleasePlan) -> Iterator[Finding]:
     if plan.loss_from == "original":
         words = "the raw data steer the loop, so the published epsilon covers the draws and not the choice of levels"
+        if not any(unit.target for unit in plan.units):
+            words = "losses are computed on the raw data before publication, so epsilon covers the draws only"
         yield _at(loaded, ("loop", "loss_from"), words, "Write loss_from: released.")
     if not plan.delta_total.units:
         return

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Literal
 
 from trasgo_lib.drafting.dialect import PLACEHOLDERS, CsvDialect, is_date
@@ -31,8 +32,20 @@ _PADDED = re.compile(r"0\d+")
 
 _DAY = re.compile(r"(19|20)\d{2}(0[1-9]|1[0-2])(0[1-9]|[12]\d|3[01])")
 _DATED = re.compile(r"(^|[_\W])(date|day|dob)([_\W]|$)")
-_LATITUDE = re.compile(r"(^|[_\W])(lat|latitude)$")
-_LONGITUDES = ("lon", "lng", "long", "longitude")
+_LONGITUDES = {
+    "lat": ("lon", "lng", "long"),
+    "latitude": ("longitude",),
+    "latitud": ("longitud",),
+    "latitudine": ("longitudine",),
+    "breite": ("länge", "laenge"),
+    "breitengrad": ("längengrad", "laengengrad"),
+}
+"""What a longitude is called beside a latitude of that name, in languages of Europe."""
+
+_LATITUDE = re.compile(rf"(^|[_\W])({'|'.join(_LONGITUDES)})$")
+_COUNTED = re.compile(r"(\D*)(\d+)")
+_FEWEST_COUNTED = 30
+_ROWS_PER_COUNTED = 10
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,6 +74,8 @@ def guess_kind(name: str, cells: Sequence[str], dialect: CsvDialect) -> Kind:
     values = [cell for cell in cells if cell.lower() not in PLACEHOLDERS]
     if not values:
         return "empty"
+    if _counts_up(values):
+        return "identifier"
     few = len(values) * (1 - _NEARLY_ALL)
     compact = bool(_DATED.search(name.lower()))
     if sum(not (is_date(value) or (compact and bool(_DAY.fullmatch(value)))) for value in values) <= few:
@@ -90,7 +105,8 @@ def point_pairs(columns: Sequence[ColumnGuess]) -> dict[int, tuple[ColumnGuess, 
         if match is None or latitude.kind == "empty":
             continue
         stem = name[: match.start(2)]
-        longitude = next((numbers[stem + word] for word in _LONGITUDES if stem + word in numbers), None)
+        others = (stem + word for word in (*_LONGITUDES[match[2]], *_LONGITUDES["lat"], *_LONGITUDES["latitude"]))
+        longitude = next((numbers[other] for other in others if other in numbers), None)
         if longitude is not None:
             common = latitude.name[: match.start(2)].rstrip("_- .") or "place"
             found[latitude.position] = found[longitude.position] = (latitude, longitude, common)
@@ -104,6 +120,17 @@ def _kind_of_numbers(name: str, values: Sequence[str], distinct: int, *, is_whol
         return "identifier"
     codes = is_whole and distinct <= _FEW_CODES and len(values) >= _ROWS_PER_CODE * distinct
     return "category" if codes else "number"
+
+
+def _counts_up(values: Sequence[str]) -> bool:
+    """Whether cells number the rows or, with repeats, the households or people that rows belong to."""
+    parts = [_COUNTED.fullmatch(value) for value in values]
+    prefix = parts[0][1] if parts[0] else None
+    numbers = [int(part[2]) for part in parts if part and part[1] == prefix and len(part[2]) <= 18]
+    if len(numbers) < len(values) or len(set(numbers)) < max(_FEWEST_COUNTED, len(values) / _ROWS_PER_COUNTED):
+        return False
+    steps = [after - before for before, after in pairwise(numbers)]
+    return min(steps) >= 0 and sum(step <= 1 for step in steps) >= _NEARLY_ALL * len(steps)
 
 
 def _rising(values: Sequence[str]) -> bool:

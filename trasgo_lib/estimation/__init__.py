@@ -10,7 +10,7 @@ from trasgo_lib.estimation.regression import LinearModel, least_squares
 from trasgo_lib.estimation.shares import ShareEstimates, joint_shares, project_simplex, shares
 from trasgo_lib.estimation.subsets import conditional_means, joint_subset_shares, subset_shares
 from trasgo_lib.estimation.together import SharedNoise
-from trasgo_lib.estimation.within import correlation_within, variance_within
+from trasgo_lib.estimation.within import correlation_within, joint_shares_within, variance_within
 
 __all__ = [
     "CONFIDENCE",
@@ -34,6 +34,7 @@ __all__ = [
     "decode",
     "expectation",
     "joint_shares",
+    "joint_shares_within",
     "joint_subset_shares",
     "least_squares",
     "mean",

@@ -1,4 +1,4 @@
-"""Variances and correlations within groups that are noised themselves: three columns and more, decoded row by row."""
+"""Joint shares, variances and correlations within noised groups: three columns and more, decoded row by row."""
 
 from __future__ import annotations
 
@@ -10,8 +10,37 @@ from trasgo_lib.estimation.fieller import LEAST_SCORE, fieller
 from trasgo_lib.estimation.moments import CONSTANT
 from trasgo_lib.estimation.products import Products
 from trasgo_lib.estimation.regression import HIDDEN_ROWS
+from trasgo_lib.estimation.subsets import HIDDEN_GROUP, LEAST_SHARE_SCORE
 
 Floats = NDArray[np.float64]
+
+
+def joint_shares_within(products: Products, confidence: float = CONFIDENCE) -> tuple[Estimate, ...]:
+    """Shares of pairs of sets among the rows that count, not cut to 0..1; the sets of the last column run fastest.
+
+    Ratios of two decoded means, so unbiased to first order; standard errors come from the influence of one row.
+
+    Args:
+        products: of the sets of two columns, the last two factors, and of whatever says which rows count.
+        confidence: of the intervals.
+    """
+    moments = products.moments()
+    ours, theirs = products.factors[-2].functions, products.factors[-1].functions
+    left = np.repeat(products.size - theirs - ours + np.arange(ours), theirs)
+    right = np.tile(products.size - theirs + np.arange(theirs), ours)
+    size, pairs = float(moments[0, 0]), np.arange(ours * theirs)
+    if size <= 0:
+        return (Estimate.none(HIDDEN_GROUP),) * len(pairs)
+    values, whole = moments[left, right] / size, _constant(moments)
+    weights = -values[:, None, None] * whole
+    weights[pairs, left, right] += 1.0
+    spreads = np.diag(products.covariance(np.concatenate([weights / size, whole[None]])))
+    errors = np.sqrt(np.maximum(0.0, spreads))
+    if size <= LEAST_SHARE_SCORE * errors[-1]:
+        return (Estimate.none(HIDDEN_GROUP),) * len(pairs)
+    off = (products.bias[left, right] + np.abs(values) * products.bias[0, 0]) / size
+    triples = zip(values.tolist(), errors[:-1].tolist(), off.tolist(), strict=True)
+    return tuple(Estimate.of(value, error, bias=moved, confidence=confidence) for value, error, moved in triples)
 
 
 def variance_within(products: Products, confidence: float = CONFIDENCE) -> Estimate:

@@ -150,6 +150,24 @@ def divergence_is_known(channel: Channel, shares: Floats, bins: NDArray[np.int32
         bins: int32[codes], bins of the divergence.
         rows: expected number of rows.
     """
+    spread = _inverse_spread(channel, shares, bins)
+    return spread is not None and math.sqrt(spread / rows) <= MOST_NOISE
+
+
+def rows_for_divergence(channel: Channel, shares: Floats, bins: NDArray[np.int32]) -> int | None:
+    """From how many released rows on a divergence can be estimated; None where no number of rows is enough.
+
+    Args:
+        channel: over the column's codes; at most ``MOST_INVERTED_CODES`` where it is no randomised response.
+        shares: float64[codes]; public.
+        bins: int32[codes], bins of the divergence.
+    """
+    spread = _inverse_spread(channel, shares, bins)
+    return None if spread is None else max(1, math.ceil(spread / MOST_NOISE**2))
+
+
+def _inverse_spread(channel: Channel, shares: Floats, bins: NDArray[np.int32]) -> float | None:
+    """Summed variances of one row's inverted shares; None where the channel does not tell the bins apart."""
     support = np.array(channel.support)
     identity = np.zeros((len(support), channel.outputs))
     identity[np.arange(len(support)), support] = 1.0
@@ -157,7 +175,7 @@ def divergence_is_known(channel: Channel, shares: Floats, bins: NDArray[np.int32
     groups = (np.arange(int(bins.max()) + 1)[:, None] == bins[None, :]).astype(np.float64)
     undone = np.stack([groups @ channel.invert(row) for row in identity], axis=1)  # float64[bins, support]
     if float(np.abs(undone @ rows_of.T - groups).max()) > MOST_BIAS:
-        return False
+        return None
     released = shares @ rows_of
     variances = undone**2 @ released - (undone @ released) ** 2
-    return math.sqrt(max(0.0, float(variances.sum())) / rows) <= MOST_NOISE
+    return max(0.0, float(variances.sum()))

@@ -237,9 +237,8 @@ def _composition(plan: ReleasePlan) -> str:
 
 
 def _not_covered(plan: ReleasePlan) -> tuple[str, ...]:
-    selection = (
-        "the choice of levels: loss_from original compares with the raw data, so epsilon covers the draws only",
-    )
+    looked_at = "the choice of levels" if any(unit.target for unit in plan.units) else "that losses can be computed"
+    selection = (f"{looked_at}: loss_from original compares with the raw data, so epsilon covers the draws only",)
     places = ("which region a place is in: points are protected among near places only",)
     return (
         *NOT_COVERED,

@@ -130,13 +130,15 @@ def stage_package(
         CheckFailedError: when an output check failed, or a data file changed since it was staged.
     """
     # imported late: a verification loads this module and renders nothing
+    from trasgo_lib.reporting.column_use import verdicts
     from trasgo_lib.reporting.public_page import render_report_page
 
     facts.checks.require()
     for file in data:
         _require_unchanged(file)
     channel, statement = channel_document(facts), statement_document(facts)
-    howto = howto_analyse(channel, statement, has_csv="csv" in facts.plan.config.publish.formats)
+    has_csv = "csv" in facts.plan.config.publish.formats
+    howto = howto_analyse(channel, statement, verdicts(facts), has_csv=has_csv)
     described = [
         *data,
         write_staged(CHANNEL, documents.dump(channel, "channel"), work),

@@ -11,6 +11,9 @@ from trasgo_lib.errors import Reason
 from trasgo_lib.release.verification import VerificationResult, judge
 
 _NUMBER = r"(\d+(?:\.\d+)?)"
+_CAP = re.compile(rf"at most (?:epsilon )?{_NUMBER}(?:, delta {_NUMBER})?(?:, geo epsilon {_NUMBER} per km)? in all")
+"""Statements from before ``epsilon`` stood here name that amount alone."""
+
 _LAST_DIGIT = Decimal("0.001")
 """A loss is stated with four digits, so by this much, in terms of itself, its end may seem above a ceiling it met."""
 
@@ -35,7 +38,7 @@ def _verify_words(statement: dict[str, Any], suffix: str) -> Iterator[Verificati
         "odds": re.findall(rf"e\^{_NUMBER}(?!\.?\d| more)", words),
         "kilometres": re.findall(rf"e\^{_NUMBER} more for every kilometre", words),
         "probability": re.findall(rf"probability {_NUMBER}", words),
-        "cap": re.findall(rf"at most {_NUMBER} in all", words),
+        "cap": [amount for found in _CAP.findall(words) for amount in found if amount],
     }
     spent = {name: statement[f"{name}_realised{suffix}"] for name in ("epsilon", "delta", "geo_per_km")}
     wanted = {
@@ -44,6 +47,9 @@ def _verify_words(statement: dict[str, Any], suffix: str) -> Iterator[Verificati
         "probability": [] if _is_zero(spent["delta"]) else [spent["delta"]],
         "cap": [statement[f"epsilon_guarantee{suffix}"]],
     }
+    if "at most epsilon " in words:
+        others = (statement[f"{name}_guarantee{suffix}"] for name in ("delta", "geo_per_km"))
+        wanted["cap"] += [amount for amount in others if not _is_zero(amount)]
     for name, amounts in wanted.items():
         yield judge(f"words: {name}", "statement.json", amounts, stated[name], Reason.CLAIM_NOT_CERTIFIED)
 

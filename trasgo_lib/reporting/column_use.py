@@ -73,6 +73,7 @@ class Question:
         draw_error: standard error from the draw of the rows alone, which a release without noise would have too.
         bias: by how much the decoder may be off whatever the number of rows.
         possible: width of everything that the answer could be.
+        rows: rows of the release.
     """
 
     column: str
@@ -83,6 +84,7 @@ class Question:
     draw_error: float
     bias: float
     possible: float
+    rows: int
 
     @property
     def half_width(self) -> float:
@@ -92,6 +94,8 @@ class Question:
     @property
     def verdict(self) -> Verdict:
         """Whether the answer is given, given with a warning, or withheld."""
+        if self.rows < FEWEST_ROWS:
+            return "no"
         covered = 2 * self.half_width / self.possible
         return "no" if covered >= 1 else "roughly" if covered > WIDE else "yes"
 
@@ -100,10 +104,11 @@ class Question:
         """Whether what the decoder may be off alone covers everything possible, whatever the number of rows."""
         return 2 * self.bias >= self.possible
 
-    def worth(self, rows: int) -> float:
-        """How many rows without noise tell as much; 0 where a bias cannot be averaged away."""
+    @property
+    def worth(self) -> float:
+        """How many rows without noise tell as much; a bias is not counted."""
         both = self.noise_error**2 + self.draw_error**2
-        return rows * self.draw_error**2 / both if both else float(rows)
+        return self.rows * self.draw_error**2 / both if both else float(self.rows)
 
 
 def published_columns(facts: ReleaseFacts) -> tuple[PublishedColumn, ...]:
@@ -118,6 +123,19 @@ def published_columns(facts: ReleaseFacts) -> tuple[PublishedColumn, ...]:
         elif unit.type != "point":
             found[unit.name] = PublishedColumn(unit.name, unit.name, unit.domain, channel)
     return tuple(found[column.name] for column in facts.plan.columns if column.name in found)
+
+
+def verdicts(facts: ReleaseFacts) -> dict[str, dict[str, Verdict]]:
+    """Whether each kind of question is answered, by column; columns without figures are left out.
+
+    Args:
+        facts: what the run states about itself.
+    """
+    found: dict[str, dict[str, Verdict]] = {}
+    for column in published_columns(facts):
+        for one in questions(column, facts.rows):
+            found.setdefault(column.name, {})[one.kind] = one.verdict
+    return found
 
 
 @dataclass(frozen=True, slots=True)
@@ -158,7 +176,7 @@ def questions(column: PublishedColumn, rows: int) -> Iterator[Question]:
             off = ((1 + off / (span / 2)) ** 2 - 1) * (span / 2) ** 2 / draw
             noise, draw = ((noise + draw) / draw) ** 2 - 1, 1.0
         errors = sqrt(noise / rows), sqrt(draw / rows)
-        yield Question(column.name, one.kind, one.what, one.unit, *errors, off, one.possible)
+        yield Question(column.name, one.kind, one.what, one.unit, *errors, off, one.possible, rows)
 
 
 def _asked(column: PublishedColumn) -> Iterator[_Asked]:

@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from typing import Any
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any, Literal
 
 from trasgo_lib.reporting.howto_columns import HowtoColumn, howto_columns
 from trasgo_lib.reporting.howto_r import figure, r_example, text
 from trasgo_lib.reporting.markdown import cell, section, table
+
+if TYPE_CHECKING:
+    from trasgo_lib.reporting.column_use import Kind, Verdict
 
 _LEAD = (
     "The rows of this release are not the private rows: each noised value was replaced at random under the law in"
@@ -17,11 +22,17 @@ _LEAD = (
     " of; weights and clusters are not taken into account. Intervals count the draw of the rows and the noise.",
 )
 
+_VERDICTS = (
+    "“Roughly”: at this number of rows, for evenly spread values, the interval covers more than a quarter of everything"
+    " possible, and comes with a warning. “Not”: the noise hides it, or the column has no such thing. The figures"
+    " are in the report."
+)
+
 _RULES = (
     "Values are unbiased, so a share can be below 0 and a correlation above 1; intervals are cut to what is possible.",
     "No answer: `value` is None and `reason` says why. A `NoiseWarning` says that an interval covers much of what is"
     " possible. Ask for several values as one, for fewer groups, or for means instead of variances.",
-    "Every question takes `confidence=0.99` and the like; most take `by=`, a public or another noised column.",
+    "Every question takes `confidence=0.99` and the like, and `by=`: a public column or another noised one.",
     "Quantiles have intervals that hold at least what they say. Of numbers in bins they are interpolated within a bin,"
     " and `note` says so.",
     "Regressions are least squares with the noise of every column taken out; labels enter as dummies against the first."
@@ -32,12 +43,19 @@ _RULES = (
 )
 
 
-def howto_analyse(channel_document: dict[str, Any], statement_document: dict[str, Any], *, has_csv: bool = True) -> str:
-    """The how-to of one release as markdown; public, from public documents alone.
+def howto_analyse(
+    channel_document: dict[str, Any],
+    statement_document: dict[str, Any],
+    found: Mapping[str, Mapping[str, Verdict]] = MappingProxyType({}),
+    *,
+    has_csv: bool = True,
+) -> str:
+    """The how-to of one release as markdown; public, from public documents and the number of rows alone.
 
     Args:
         channel_document: the content of ``channel.json``.
         statement_document: the content of ``statement.json``.
+        found: by column and kind of question, whether it is answered at this number of rows; as in the report.
         has_csv: whether the data are published as CSV, too.
     """
     columns = howto_columns(channel_document)
@@ -47,7 +65,9 @@ def howto_analyse(channel_document: dict[str, Any], statement_document: dict[str
     for paragraph in _LEAD:
         lines += [paragraph, ""]
     lines += section("Which question of which column")
-    lines += table(("column", "values", "noise", "ask for", "not"), map(_advice, columns))
+    advice = (_advice(column, found.get(column.name, {})) for column in columns)
+    lines += table(("column", "values", "noise", "ask for", "roughly", "not"), advice)
+    lines += [_VERDICTS, ""]
     if public:
         lines += [f"Published unchanged, to be read as they are and to group by: {cell(', '.join(public))}.", ""]
     lines += section("In Python", "Needs the library `trasgo`, no key and no server; run in this folder.")
@@ -62,23 +82,67 @@ def howto_analyse(channel_document: dict[str, Any], statement_document: dict[str
     return "\n".join(lines).rstrip() + "\n"
 
 
-def _advice(column: HowtoColumn) -> tuple[str, str, str, str, str]:
+@dataclass(frozen=True, slots=True)
+class _Offer:
+    """Something to ask a column for.
+
+    Args:
+        words: what.
+        kind: the question of ``column_use`` whose verdict holds for it; empty where none does.
+        otherwise: the verdict where there is no figure for it.
+    """
+
+    words: str
+    kind: Kind | Literal[""] = ""
+    otherwise: Verdict = "yes"
+
+
+_OF_NUMBERS = (
+    _Offer("mean", "mean"),
+    _Offer("quantile", "mean"),
+    _Offer("variance", "variance"),
+    _Offer("correlation", "correlation"),
+    _Offer("regression", "correlation"),
+    _Offer("share of wide ranges", "share"),
+    _Offer("shares of single values", otherwise="no"),
+)
+_OF_BINS = (
+    _Offer("share of bins", "share"),
+    _Offer("quantile (interpolated)", "mean"),
+    _Offer("mean (give or take half a bin)", "mean"),
+    _Offer("by="),
+    _Offer("variance", "variance", "no"),
+    _Offer("correlation", "correlation", "no"),
+    _Offer("regression", "correlation", "no"),
+)
+
+
+def _offers(column: HowtoColumn) -> Iterator[_Offer]:
+    if column.kind != "label":
+        yield from _OF_NUMBERS if column.bins is None else _OF_BINS
+        return
+    has_ranks = column.is_whole or column.is_ordered or len(column.values) == 2
+    yield _Offer("share", "share")
+    yield _Offer("crosstab")
+    yield from (_Offer("mean", "mean"), _Offer("quantile", "mean")) if column.is_whole else ()
+    yield from (_Offer("correlation", "correlation"),) if has_ranks else ()
+    yield _Offer("regression" if column.is_whole else "regression (as dummies)")
+    yield _Offer("by=")
+    yield from () if column.is_whole else (_Offer("mean", otherwise="no"),)
+    yield from () if has_ranks else (_Offer("correlation", otherwise="no"),)
+
+
+def _advice(column: HowtoColumn, verdicts: Mapping[str, Verdict]) -> tuple[str, ...]:
     name, noise = column.name, column.mechanism.replace("_", " ")
-    if column.group is not None and column.kind != "place":
-        noise += f", together with the other columns of {column.group}"
+    noise += "" if column.bins is None else f", {column.bins} bins"
     if column.kind == "place":
-        return name, "half of a point", noise, "counts of cells, by the law in channel.json", "anything else"
-    if column.kind == "label":
-        if column.is_whole:
-            return name, _values(column), noise, "share, crosstab, mean, quantile, correlation, regression, by=", ""
-        more = ", correlation" if column.is_ordered or len(column.values) == 2 else ""
-        ask = f"share, crosstab{more}, regression (as dummies), by="
-        return name, _values(column), noise, ask, "mean" if more else "mean, correlation"
-    if column.bins is not None:
-        ask = "share of bins, quantile (interpolated), mean (give or take half a bin), by="
-        return name, _values(column), f"{noise}, {column.bins} bins", ask, "variance, correlation, regression"
-    ask = "mean, quantile, variance, correlation, regression, share of wide ranges"
-    return name, _values(column), noise, ask, "shares of single values"
+        return name, "half of a point", noise, "counts of cells, by the law in channel.json", "", "anything else"
+    if column.group is not None:
+        noise += f", together with the other columns of {column.group}"
+    found: dict[str, list[str]] = {"yes": [], "roughly": [], "no": []}
+    for offer in _offers(column):
+        found[verdicts.get(offer.kind, offer.otherwise)].append(offer.words)
+    return name, _values(column), noise, *(", ".join(words) for words in found.values())
 
 
 def _values(column: HowtoColumn) -> str:

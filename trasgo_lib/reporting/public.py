@@ -100,13 +100,14 @@ def _units(facts: ReleaseFacts) -> Iterator[tuple[object, ...]]:
         amounts += [f"geo {charged.geo.text} per km"] if charged.geo.units else []
         name = ", ".join(unit.columns)
         draws = len(outcome.levels)
-        loss = _loss_words(outcome)
+        loss = _loss_words(facts, outcome)
         yield name, unit.mechanism, domain_words(unit.domain), noise, draws, ", ".join(amounts), target, loss, met
 
 
-def _loss_words(outcome: UnitOutcome) -> str:
+def _loss_words(facts: ReleaseFacts, outcome: UnitOutcome) -> str:
     if outcome.estimate is None:
-        return "" if outcome.met is None else "not published"
+        nothing = "no estimate" if wording.covers_selection(facts.plan) else "not published"
+        return "" if outcome.met is None else nothing
     value, low, high = outcome.estimate
     return f"{value:.3g} ({low:.3g} to {high:.3g})"
 

@@ -141,7 +141,8 @@ def _strength(facts: ReleaseFacts) -> Section:
     if facts.realised.geo.units:
         lead += " Records whose places differ can be told apart better, with every kilometre between these places."
     if not wording.covers_selection(facts.plan):
-        lead += " The bounds are those of the draws; what the choice of levels tells is not in them."
+        lead += " The bounds are those of the draws"
+        lead += "; what the choice of levels tells is not in them." if wording.has_targets(facts.plan) else "."
     beliefs = [(percent_text(float(before)), bound_text(belief_after(float(before), spent))) for before in BELIEFS]
     single = "The same for one column alone, which is what someone learns who knows the whole rest of the record."
     guess = (
@@ -236,7 +237,8 @@ def _charges(facts: ReleaseFacts) -> Iterator[tuple[str, int, str, Cost]]:
     for unit in facts.plan.units:
         outcome = facts.outcome(unit.name)
         for number, level, event in zip(_rounds(outcome), outcome.levels, facts.draws(unit.name), strict=True):
-            yield unit.name, number, level.text, cost(event, facts.plan.max_rows)
+            shown = f"{unit.geo.text} per km" if unit.geo.units else level.text
+            yield unit.name, number, shown, cost(event, facts.plan.max_rows)
 
 
 def _losses(facts: ReleaseFacts) -> Section | None:

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from trasgo_lib.budget import Cost, cost
 from trasgo_lib.plan.words import displacement_m
 from trasgo_lib.reporting.column_use import (
+    FEWEST_ROWS,
     CentralComparison,
     Question,
     central_comparison,
@@ -19,7 +20,7 @@ from trasgo_lib.reporting.markup import Html, Section, code, note, paragraph, ta
 
 _VERDICTS = {"yes": "yes", "roughly": "roughly, with a warning", "no": "no: hidden by the noise"}
 _BINS = "no: values within a bin are not told apart"
-
+_FEW = f"no: fewer than {FEWEST_ROWS} rows"
 
 _MANY = 61
 """This table is what many readers come for, so it is folded only where it is very long."""
@@ -70,7 +71,13 @@ def _questions(facts: ReleaseFacts) -> list[Question]:
 def _use_rows(asked: list[Question]) -> Iterator[tuple[object, ...]]:
     for one in asked:
         error, half = figure_text(one.noise_error), figure_text(one.half_width)
-        yield one.column, one.what, error, half, one.unit, _BINS if one.is_hidden_by_bins else _VERDICTS[one.verdict]
+        yield one.column, one.what, error, half, one.unit, _answered(one)
+
+
+def _answered(one: Question) -> str:
+    if one.rows < FEWEST_ROWS:
+        return _FEW
+    return _BINS if one.is_hidden_by_bins else _VERDICTS[one.verdict]
 
 
 def _example(facts: ReleaseFacts) -> str:
@@ -117,14 +124,14 @@ def central(facts: ReleaseFacts) -> Section | None:
     return Section(
         "central",
         "What noise in every row costs",
-        (paragraph(lead), table("central-table", "Local noise against central noise", head, _central(compared, rows)),
+        (paragraph(lead), table("central-table", "Local noise against central noise", head, _central(compared)),
          note(notes)),
     )  # fmt: skip
 
 
-def _central(compared: list[CentralComparison], rows: int) -> Iterator[tuple[object, ...]]:
+def _central(compared: list[CentralComparison]) -> Iterator[tuple[object, ...]]:
     for one in compared:
         asked = one.question
         what = f"{asked.what}, {asked.unit}" if asked.unit else asked.what
         errors = figure_text(asked.noise_error), figure_text(one.central_error)
-        yield asked.column, what, one.epsilon, *errors, f"{figure_text(one.ratio)} times", count_text(asked.worth(rows))
+        yield asked.column, what, one.epsilon, *errors, f"{figure_text(one.ratio)} times", count_text(asked.worth)

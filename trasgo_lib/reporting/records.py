@@ -29,4 +29,4 @@ def shown(value: Any) -> object:
         return "yes" if value else "no"
     if isinstance(value, float):
         return f"{value:.5g}"
-    return "null" if value is None else value
+    return "none" if value is None else value

@@ -89,7 +89,7 @@ def render_restricted_report(facts: RestrictedFacts) -> str:
         lines += ["Holds exact losses and counts computed from raw data. Never publish it or pass it on.", ""]
     if facts.left_out:
         lines += [facts.left_out, ""]
-    lines += table(("", ""), [("state", facts.state), ("why the loop stopped", facts.reason)])
+    lines += table(("", ""), [("state", facts.state), ("why the loop stopped", stop_words(facts))])
     if facts.shortfalls:
         lines += section("Targets not met") + table(("noise unit", "missing"), facts.shortfalls)
     lines += section("Rounds") + table(("round", "noise unit", "epsilon", "loss", "target", "met"), rounds_rows(facts))
@@ -104,15 +104,35 @@ def render_restricted_report(facts: RestrictedFacts) -> str:
     return "\n".join(lines).rstrip() + "\n"
 
 
+_STOPPED = {
+    "met": "every target is met",
+    "unmet": "no level is left that could meet a target",
+    "exhausted": "the next level does not fit what is left of the budget",
+}
+
+
+def stop_words(facts: RestrictedFacts) -> str:
+    """Why the loop stopped, for people."""
+    if not any(unit.target for unit in facts.plan.units):
+        return "no column has a target"
+    return _STOPPED.get(facts.reason, facts.reason)
+
+
 def rounds_rows(facts: RestrictedFacts) -> Iterator[tuple[object, ...]]:
-    """Every round, one row a noise unit."""
+    """Every round, one row a noise unit; units without a target stand there once, since they are drawn once."""
+    seen: set[str] = set()
     for entry in facts.rounds:
-        target = facts.plan.unit(entry.unit).target
+        unit = facts.plan.unit(entry.unit)
+        target = unit.target
+        if target is None and entry.unit in seen:
+            continue
+        seen.add(entry.unit)
         ceiling = "none" if target is None else f"{target.loss} at most {target.ceiling}"
         loss = "no evidence" if entry.loss is None else f"{entry.loss:.6g}"
         loss += "" if entry.interval is None else f" ({entry.interval[0]:.4g} to {entry.interval[1]:.4g})"
         met = "" if target is None else ("yes" if entry.met else "no")
-        yield entry.number, entry.unit, entry.level.text, loss if target is not None else "", ceiling, met
+        level = f"{unit.geo.text} per km" if unit.geo.units else entry.level.text
+        yield entry.number, entry.unit, level, loss if target is not None else "", ceiling, met
 
 
 def side_by_side(facts: RestrictedFacts) -> Iterator[tuple[object, ...]]:

@@ -10,7 +10,7 @@ from trasgo_lib.reporting.charts import Whisker, interval_chart
 from trasgo_lib.reporting.markup import Html, Page, Section, figure, key_facts, note, paragraph, table, warning
 from trasgo_lib.reporting.pictures import correlations, distributions, places
 from trasgo_lib.reporting.records import flat, is_records, shown
-from trasgo_lib.reporting.restricted import RestrictedFacts, rounds_rows, side_by_side
+from trasgo_lib.reporting.restricted import RestrictedFacts, rounds_rows, side_by_side, stop_words
 from trasgo_lib.reporting.risk import RISK_NOTES, risk_tables
 from trasgo_lib.reporting.wording import REHEARSAL, covers_selection
 
@@ -46,7 +46,7 @@ def render_restricted_page(facts: RestrictedFacts, checks: CheckReport) -> str:
 
 def _key_facts(facts: RestrictedFacts) -> Iterator[tuple[str, object]]:
     yield "State", facts.state
-    yield "Why the loop stopped", facts.reason
+    yield "Why the loop stopped", stop_words(facts)
     yield "Rounds", max((entry.number for entry in facts.rounds), default=0)
     if "rows" in facts.comparison:
         yield "Rows", f"{facts.comparison['rows']:,}"

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from trasgo_lib.reporting.facts import ReleaseFacts
 
 if TYPE_CHECKING:
+    from trasgo_lib.budget import Cost
     from trasgo_lib.plan import ReleasePlan
 
 TRUST_MODEL = "central trust, row-level randomisation"
@@ -28,6 +29,11 @@ _NOT_COVERED = (
 def covers_selection(plan: ReleasePlan) -> bool:
     """Whether the guarantee covers which draws were made, kept and published."""
     return plan.loss_from == "released"
+
+
+def has_targets(plan: ReleasePlan) -> bool:
+    """Whether any level is found by the loop; without a target each is the declared one."""
+    return any(unit.target is not None for unit in plan.units)
 
 
 def claim_suffix(plan: ReleasePlan) -> str:
@@ -76,6 +82,12 @@ def selection(plan: ReleasePlan) -> str:
             "Every decision of the run, stopping and publishing among them, read released data and public settings"
             " only, so it costs nothing and is covered."
         )
+    if not has_targets(plan):
+        return (
+            "No column has a target, so every level of noise is the declared one and no result chose it. Losses were"
+            " computed on the raw data before publication, and nothing was decided by their size; the guarantee covers"
+            " the random draws only, and not that these losses could be computed."
+        )
     return (
         "The levels of noise, when to stop and whether to publish were chosen by looking at losses computed on the raw"
         " data, and so was which targets are said to be met. The guarantee covers the random draws only; what these"
@@ -109,7 +121,9 @@ def not_covered(plan: ReleasePlan) -> tuple[str, ...]:
     entries.insert(1, "public columns, published unchanged: " + (", ".join(public) if public else "none"))
     if not covers_selection(plan):
         chosen = "the choice of noise levels, the decision to publish and what is said to be met"
-        entries.insert(0, f"{chosen}, which looked at raw losses")
+        looked = f"{chosen}, which looked at raw losses"
+        computed = "that losses could be computed on the raw data, which was done before publication"
+        entries.insert(0, looked if has_targets(plan) else computed)
     if plan.row_order == "source":
         entries.append("the order of the rows, which is that of the source")
     return tuple(entries)
@@ -129,9 +143,15 @@ def in_plain_words(facts: ReleaseFacts) -> str:
     )
     delta = f", except with probability {spent.delta.text}{_delta_flag(facts)}" if spent.delta.units else ""
     geo = f", and of e^{spent.geo.text} more for every kilometre that a point is moved" if spent.geo.units else ""
-    cap_words = f". Before the data was opened, the run was bound to at most {cap.epsilon.text} in all. "
+    cap_words = f". Before the data was opened, the run was bound to at most {_cap_words(cap)} in all. "
     lead = f"{REHEARSAL} Of a release it would be said: " if plan.is_rehearsal else ""
     return lead + head + delta + geo + cap_words + selection(plan) + " " + _trust_words()
+
+
+def _cap_words(cap: Cost) -> str:
+    words = f"epsilon {cap.epsilon.text}"
+    words += f", delta {cap.delta.text}" if cap.delta.units else ""
+    return words + (f", geo epsilon {cap.geo.text} per km" if cap.geo.units else "")
 
 
 def _delta_flag(facts: ReleaseFacts) -> str:

@@ -72,6 +72,13 @@ def test_every_place_opens_alike(golden: Path, tmp_path: Path, quiet: object) ->
         open_release(tmp_path / "absent")
 
 
+@pytest.mark.parametrize("location", [None, 7, ["releases"], b"releases"])
+def test_what_is_no_place_is_refused_in_words(location: object) -> None:
+    with pytest.raises(InputContractError, match="a folder or URI") as caught:
+        open_release(location)  # type: ignore[arg-type]
+    assert type(location).__name__ in str(caught.value)
+
+
 def test_a_changed_copy_opens_only_without_verification(golden: Path, tmp_path: Path) -> None:
     copy = Path(shutil.copytree(golden, tmp_path / "copy"))
     with (copy / "report.md").open("a") as stream:
@@ -132,6 +139,52 @@ def test_groups_of_a_public_column_are_those_of_a_filter(people: Callable[[int],
     assert by_region["west"].reason == "the noise hides how many rows have this value"
     whole = opened.share("grade", by="binned")
     assert set(whole) == {(years, grade) for years in (4, 14, 24, 32) for grade in GRADES.codes}
+
+
+def test_crosstabs_by_group_add_up_in_each_group(people: Callable[[int], Release], quiet: object) -> None:
+    opened = people(1)
+    by_wave = opened.crosstab("grade", "binned", by="wave")
+    assert set(by_wave) == {(wave, grade, bin_) for wave in WAVES for grade in GRADES.codes for bin_ in (4, 14, 24, 32)}
+    pooled = opened.crosstab("grade", "binned")
+    rows = {wave: int(counts.sum()) for wave, counts in opened.data.count_by(opened.noised["grade"], "wave").items()}
+    for pair, whole in pooled.items():
+        of_waves = [by_wave[(wave, *pair)] for wave in WAVES]
+        if None not in (whole.value, *(one.value for one in of_waves)):
+            mixed = sum(one.value * rows[wave] for one, wave in zip(of_waves, WAVES, strict=True)) / opened.rows
+            assert whole.value == pytest.approx(mixed)
+    by_grade = opened.crosstab("binned", "gaps", by="grade")
+    assert len(by_grade) == 3 * 4 * 20 and ("low", 4, MISSING) in by_grade
+    of_pairs = opened.crosstab("binned", "grade", by="region")
+    assert {one.reason for key, one in of_pairs.items() if key[0] == "west"} == {
+        "the noise hides how many rows have this value"
+    }
+
+
+def test_a_crosstab_by_group_agrees_with_shares_by_group(people: Callable[[int], Release], quiet: object) -> None:
+    """Joint shares in a group, summed over one column, are the shares of the other there: values, exactly."""
+    opened = people(2)
+    table = opened.crosstab("binned", "region", by="grade")
+    for grade in GRADES.codes:
+        alone = opened.share("binned", by="grade")
+        for value in (14, 24):
+            cells = [table[grade, value, region] for region in REGIONS.codes]
+            assert None not in [one.value for one in cells]
+            assert sum(one.value for one in cells) == pytest.approx(alone[grade, value].value)
+
+
+def test_crosstabs_by_group_refuse_what_they_cannot_do(people: Callable[[int], Release]) -> None:
+    opened = people(1)
+    for by in ("grade", "nowhere"):
+        with pytest.raises(InputContractError):
+            opened.crosstab("grade", "region", by=by)
+    with pytest.raises(InputContractError, match="at most 2 pairs"):
+        _few_pairs(opened)
+
+
+def _few_pairs(opened: Release) -> None:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("trasgo_lib.analysis.crosstabs.MOST_PAIRS_WITHIN", 2)
+        opened.crosstab("grade", "region", by="years")
 
 
 def test_public_groups_with_gaps_and_small_groups(quiet: object) -> None:

@@ -82,6 +82,18 @@ def test_bad_domains_are_config_errors(lower: object, upper: object, step: objec
     assert caught.value.reason is Reason.BAD_DOMAIN
 
 
+def test_a_step_that_does_not_fit_is_told_in_days() -> None:
+    with pytest.raises(ConfigError) as caught:
+        DateDomain(lower="2025-01-01", upper="2025-06-30", step="7")
+    (fault,) = caught.value.faults
+    assert fault.came == "7 from 2025-01-01 to 2025-06-30"
+    assert fault.fix == "Change the step, or set upper to 2025-06-25 or 2025-07-02."
+    for upper in ("2025-06-25", "2025-07-02"):
+        assert DateDomain(lower="2025-01-01", upper=upper, step="7").size > 1
+    with pytest.raises(ConfigError, match="9999-12-31"):
+        DateDomain(lower="9999-12-01", upper="9999-12-31", step="7")
+
+
 def test_domains_are_values_and_describe_themselves() -> None:
     assert DateDomain("2016-01-01", "2016-12-31", 1) == YEAR
     assert YEAR.describe() == {

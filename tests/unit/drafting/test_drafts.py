@@ -86,6 +86,40 @@ def test_types_dialect_and_names_are_taken(tmp_path: Path) -> None:
     assert entries["person_id"]["role"] == "drop"
 
 
+@pytest.mark.parametrize(
+    ("latitude", "longitude", "name"),
+    [
+        ("Latitud", "Longitud", "place"),
+        ("casa_lat", "casa_long", "casa"),
+        ("Latitudine", "Longitudine", "place"),
+        ("Breitengrad", "Längengrad", "place"),
+        ("wohn_breite", "wohn_länge", "wohn"),
+    ],
+)
+def test_a_point_is_seen_in_languages_of_europe(latitude: str, longitude: str, name: str, tmp_path: Path) -> None:
+    path = tmp_path / "places.csv"
+    rows = "".join(f"40,{418 + row};-3,{773 + row}\n" for row in range(50))
+    path.write_text(f"{latitude};{longitude}\n{rows}", encoding="utf-8")
+    assert _entries(_draft(path))[name]["columns"] == {"latitude": latitude, "longitude": longitude}
+
+
+@pytest.mark.parametrize(
+    ("cells", "kind"),
+    [
+        ([f"H{row // 2:05d}" for row in range(100)], "identifier"),  # two people a household
+        ([f"{row // 3:04d}" for row in range(120)], "identifier"),
+        ([str(1000 + row // 2) for row in range(100)], "identifier"),
+        ([f"2026-{1 + row // 10:02d}" for row in range(120)], "category"),  # sorted, but few
+        ([str(18 + row // 20) for row in range(1000)], "number"),  # ages in order
+        ([f"{(row * 7919) % 100:02d}" for row in range(200)], "category"),  # codes in no order
+    ],
+)
+def test_numbers_of_households_are_identifiers(cells: list[str], kind: str, tmp_path: Path) -> None:
+    path = tmp_path / "homes.csv"
+    path.write_text("casa;x\n" + "".join(f"{cell};{place % 7}\n" for place, cell in enumerate(cells)), encoding="utf-8")
+    assert _kinds(path)["casa"] == kind
+
+
 def test_every_privacy_decision_is_undecided_and_refused_as_such(tmp_path: Path) -> None:
     path = tmp_path / "people.csv"
     path.write_text(_survey(), encoding="utf-8")

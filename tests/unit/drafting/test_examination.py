@@ -16,6 +16,7 @@ from trasgo_lib.drafting.examination import examine_plan
 from trasgo_lib.drafting.findings import Finding, Weight, must
 from trasgo_lib.drafting.outlook import examine_targets
 from trasgo_lib.drafting.source_names import examine_source
+from trasgo_lib.drafting.visibility import examine_visibility
 from trasgo_lib.errors import Fault, Reason
 from trasgo_lib.plan import read_plan
 
@@ -81,7 +82,7 @@ def test_a_careful_file_gives_nothing_to_look_at(tmp_path: Path) -> None:
         ("publish", {"service_accounts": []}, "no service account is named"),
         ("publish", {"embargo": "2026-05-31T09:00:00 Europe/Madrid"}, "the embargo has ended"),
         ("publish", {"sign": "none"}, "not signed"),
-        ("loop", {"loss_from": "original"}, "the raw data steer the loop"),
+        ("loop", {"loss_from": "original"}, "losses are computed on the raw data before publication"),
         ("loop", {"on_unmet": "publish"}, "on_unmet publish"),
         ("privacy", {"row_order": "source"}, "row_order source"),
     ],
@@ -89,6 +90,78 @@ def test_a_careful_file_gives_nothing_to_look_at(tmp_path: Path) -> None:
 def test_what_is_unwise_is_said(tmp_path: Path, section: str, changed: dict[str, Any], words: str) -> None:
     found = _examined(tmp_path, **{section: changed})
     assert [finding.weight for finding in found if words in finding.words] == [Weight.LOOK], found
+
+
+def test_raw_losses_that_steer_the_loop_are_told_as_such(tmp_path: Path) -> None:
+    document = json.loads(json.dumps(RELEASE))
+    document["columns"][1] = {**document["columns"][1], "target": {"tvd": "0.05"}}
+    del document["columns"][1]["epsilon"]
+    document["loop"] = {"loss_from": "original"}
+    told = [finding.words for finding in _of(tmp_path, document)]
+    assert [words for words in told if "the raw data steer the loop" in words]
+
+
+@pytest.mark.parametrize(
+    ("codes", "told"),
+    [
+        (["=f", "+m", "-x", "@y"], "spreadsheets read '=f', '+m', '-x' in the CSV file as a formula, and 1 codes more"),
+        (["-a", "b"], "spreadsheets read '-a' in the CSV file as a formula"),
+        (["-9", "+1", "-1.5", "a=b", "f-m"], None),
+    ],
+)
+def test_codes_that_spreadsheets_take_for_formulas(tmp_path: Path, codes: list[str], told: str | None) -> None:
+    document = json.loads(json.dumps(RELEASE))
+    document["columns"][1] |= {"mechanism": "kary_randomized_response", "domain": {"codes": codes}}
+    found = _of(tmp_path, document)
+    assert [finding.words for finding in found] == ([] if told is None else [f"sex: {told}"])
+    document["publish"]["formats"] = ["parquet"]
+    assert _of(tmp_path, document) == []
+
+
+def test_names_that_spreadsheets_take_for_formulas(tmp_path: Path) -> None:
+    document = json.loads(json.dumps(RELEASE))
+    document["columns"].append({"name": "=sum", "role": "public"})
+    document["columns"].append({"name": "@id", "role": "drop"})
+    told = [finding.words for finding in _of(tmp_path, document) if "formula" in finding.words]
+    assert told == ["=sum: spreadsheets read this name in the CSV file as a formula"]
+
+
+def _seen(tmp_path: Path, **changed: Any) -> list[Finding]:
+    """What is said of a number with a divergence target."""
+    document = json.loads(json.dumps(RELEASE))
+    prior = changed.pop("prior", None)
+    on_unmet = changed.pop("on_unmet", "hold")
+    age = {key: value for key, value in document["columns"][0].items() if key != "epsilon"}
+    document["columns"][0] = {**age, "target": {"tvd": "0.1"}, **changed}
+    document["loop"] = {"on_unmet": on_unmet}
+    if prior is not None:
+        document["prior"] = {"public": True, "source": "a table", **prior}
+    path = tmp_path / "release.yaml"
+    path.write_text(json.dumps(document, indent=1), encoding="utf-8")
+    return list(examine_visibility(*read_plan(path)))
+
+
+def test_a_divergence_that_laplace_noise_hides_is_told_before_the_loop_climbs_for_it(tmp_path: Path) -> None:
+    (found,) = _seen(tmp_path)
+    assert found.words.startswith("age: even at epsilon") and "its tvd shows from about" in found.words
+    assert "climbs its whole ladder" in found.words and found.line is not None
+    assert found.weight is Weight.LOOK
+    wide = {"lower": "0", "upper": "1000", "step": "1"}
+    (hidden,) = _seen(tmp_path, domain=wide)
+    assert "laplace noise over 1,001 values hides its tvd" in hidden.words and hidden.weight is Weight.FIX
+    (published,) = _seen(tmp_path, domain=wide, on_unmet="publish")
+    assert published.weight is Weight.LOOK
+    (few,) = _seen(tmp_path, prior={"rows": 1000})
+    assert few.weight is Weight.FIX
+
+
+def test_a_divergence_that_shows_is_no_word_worth(tmp_path: Path) -> None:
+    assert _seen(tmp_path, mechanism="binned_randomized_response", noise_bins=5) == []
+    assert _seen(tmp_path, prior={"rows": 10**9}) == []
+    assert _seen(tmp_path, target={"correlation_loss": "40"}) == []
+    # what the prior knows of the column is judged by a rehearsal of the loop instead
+    known = {"rows": 1000, "columns": [{"name": "age", "mean": "50", "deviation": "20"}]}
+    assert _seen(tmp_path, prior=known, target={"tvd": "0.9"}, on_unmet="publish") == []
 
 
 def test_an_embargo_to_come_is_fine(tmp_path: Path) -> None:

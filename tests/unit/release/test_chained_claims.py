@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import shutil
 from collections.abc import Callable
 from pathlib import Path
@@ -241,7 +242,18 @@ STATED_FORGERIES: list[tuple[Callable[[Json], object], tuple[str, str]]] = [
     (lambda s: s.update(in_words=s["in_words"].replace("e^11", "e^1.1")), ("words: odds", "statement.json")),
     (lambda s: s.update(in_words=s["in_words"].replace("e^11", "e^1.1 and e^11")), ("words: odds", "statement.json")),
     (lambda s: s.update(in_words="It is safe."), ("words: odds", "statement.json")),
-    (lambda s: s.update(in_words=s["in_words"].replace("at most 16", "at most 12")), ("words: cap", "statement.json")),
+    (
+        lambda s: s.update(in_words=s["in_words"].replace("at most epsilon 16", "at most epsilon 12")),
+        ("words: cap", "statement.json"),
+    ),
+    (
+        lambda s: s.update(in_words=s["in_words"].replace(", delta 0.0000", ", delta 0.00000")),
+        ("words: cap", "statement.json"),
+    ),
+    (
+        lambda s: s.update(in_words=re.sub(r", geo epsilon [0-9.]+ per km in all", " in all", s["in_words"])),
+        ("words: cap", "statement.json"),
+    ),
     (
         lambda s: s.update(in_words=s["in_words"].replace("probability 0.0000", "probability 0.00000")),
         ("words: probability", "statement.json"),
@@ -253,6 +265,15 @@ STATED_FORGERIES: list[tuple[Callable[[Json], object], tuple[str, str]]] = [
     (lambda s: unit(s, "wage")["loss"].update(high="0.03"), ("interval of the loss", "wage")),
     (lambda s: unit(s, "wage")["loss"].update(low="x"), ("target", "wage")),
 ]
+
+
+def test_a_cap_in_the_words_of_earlier_statements_is_read(documents: tuple[Json, Json]) -> None:
+    statement, _ = documents
+    before = statement["in_words"]
+    words, changed = re.subn(r"at most epsilon 16, delta [^,]+, geo [^,]+ in all", "at most 16 in all", before)
+    assert changed == 1
+    statement.update(in_words=words)
+    assert not [result for result in verify_stated(statement, "") if not result.passed]
 
 
 @pytest.mark.parametrize(("forge", "finding"), STATED_FORGERIES)

@@ -82,6 +82,9 @@ def _computed(package: Any) -> Iterator[str]:
         else:
             yield noise_words(domain, channel)
             yield str(domain.size)
+        per_metre = float(unit["draw"].get("geo", unit["draw"].get("geo_draws_only", "0"))) / 1000
+        if per_metre:  # how far places are moved: the mean, and what one in twenty passes, of a Gamma(2) law
+            yield from (f"{metres / per_metre:,.0f}" for metres in (2, 4.7438645184))
         if isinstance(domain, BoxDomain):
             latitude, longitude = domain.decode(range(domain.size))
             yield from (repr(float(end)) for axis in (latitude, longitude) for end in (axis.min(), axis.max()))

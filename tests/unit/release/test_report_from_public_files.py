@@ -266,8 +266,20 @@ def _budget(public: Public) -> None:
         charges = _increments(unit, public.suffix, public.statement["privacy_unit"]["max_rows"])
         wanted += [(unit["name"], str(number), charge) for number, charge in zip(_rounds(unit), charges, strict=True)]
     assert [(row["column"], row["round"], Decimal(row["epsilon"])) for row in rows] == wanted
+    draws = [draw for unit in public.statement["units"] for draw in unit["draws"]]
+    assert [row["level"] for row in rows] == [_level(draw, public.suffix) for draw in draws]
+    for head, name in (("delta", "delta"), ("geo epsilon per km", "geo_per_km")):
+        amounts = [Decimal(row.get(head, "0")) for row in rows]
+        assert sum(amounts, Decimal(0)) == Decimal(public.statement[f"{name}_realised{public.suffix}"])
     total = sum((Decimal(row["epsilon"]) for row in rows), Decimal(0))
     assert total == Decimal(public.statement[f"epsilon_realised{public.suffix}"])
+
+
+def _level(draw: dict[str, str], suffix: str) -> str:
+    """Epsilon of a draw's level, or what it costs a kilometre."""
+    if draw["type"] == "geo":
+        return f"{draw[f'geo{suffix}']} per km"
+    return draw[f"level{suffix}" if draw["type"] == "reveal" else f"epsilon{suffix}"]
 
 
 def _losses(public: Public) -> None:
@@ -360,7 +372,7 @@ def _use(public: Public) -> None:
         assert _figure(row["standard error from the noise"]) == pytest.approx(error, rel=6e-3)
         assert _figure(row["95 % interval, half its width"]) == pytest.approx(half, rel=6e-3)
         share = 2 * half / possible
-        word = "no" if share >= 1 else "roughly" if share > 0.25 else "yes"
+        word = "no" if share >= 1 or rows < 30 else "roughly" if share > 0.25 else "yes"
         assert row["answered"].startswith(word)
     assert {row["column"] for row in public.table("use-table")} == {
         name for name, column in public.columns.items() if not column.is_place

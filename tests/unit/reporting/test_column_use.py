@@ -85,13 +85,18 @@ def test_few_bins_hide_a_correlation_whatever_the_number_of_rows() -> None:
 
 @pytest.mark.parametrize(("half", "verdict"), [(0.1, "yes"), (0.13, "roughly"), (0.49, "roughly"), (0.5, "no")])
 def test_wide_answers_come_with_a_warning_and_wider_ones_not_at_all(half: float, verdict: str) -> None:
-    assert Question("x", "share", "share", "", 0.0, 0.0, half, 1.0).verdict == verdict
+    assert Question("x", "share", "share", "", 0.0, 0.0, half, 1.0, 30).verdict == verdict
+
+
+def test_nothing_is_answered_from_fewer_rows_than_the_analysis_room_takes() -> None:
+    labels = _column("kary_randomized_response", CategoryDomain(["a", "b"]), epsilon="20")
+    assert [{one.verdict for one in questions(labels, rows)} for rows in (29, 1000)] == [{"no"}, {"yes"}]
 
 
 def test_more_rows_tell_more_and_a_domain_too_large_is_not_asked() -> None:
     few, many = ({one.kind: one for one in questions(_column("laplace"), rows)} for rows in (1000, 4000))
     assert few["mean"].noise_error == pytest.approx(2 * many["mean"].noise_error)
-    assert 0 < few["mean"].worth(1000) < 1000
+    assert 0 < few["mean"].worth < 1000
     wide = NumberDomain(lower="0", upper="2400", step="1")
     assert list(questions(_column("gaussian", wide), 1000)) == []
     kinds = [one.kind for one in questions(_column("laplace", wide), 1000)]

@@ -38,6 +38,23 @@ def test_a_draft_states_the_cap_of_the_plan(draft: str) -> None:
     assert "Publication needs no approval by a second person" in draft
 
 
+def test_the_cap_is_said_to_hold_for_one_place_only(kit: Any) -> None:
+    text = impact_assessment(kit.plan).decode()
+    assert "change by the random draws by a factor of at most 162,755, except with probability 0.000001" in text
+    assert "each kilometre between two places is a factor of 1,023 more" in text
+
+
+def test_what_a_column_can_cost_counts_every_row_and_every_fresh_draw(kit: Any) -> None:
+    text = impact_assessment(kit.plan).decode()
+    assert "| hours | hours | epsilon 2 | 88.1 % |" in text  # 1 a row, 2 rows a person
+    assert "| wage | wage | epsilon 12 |" in text  # fresh draws add up, to the total at most
+
+
+def test_safeguards_for_statistics_are_asked_for(draft: str) -> None:
+    assert "article 89(1)" in draft and "2 columns of the source are not published" in draft
+    assert "rehearsal" not in draft
+
+
 def test_the_record_has_every_point_of_article_30(kit: Any) -> None:
     text = processing_record(kit.plan).decode()
     assert all(f"({letter})" in text for letter in "abcdefg")

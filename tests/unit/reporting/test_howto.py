@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from lxml import html
 
 from trasgo_lib.data import CategoryDomain, NumberDomain, ProductDomain
 from trasgo_lib.mechanisms import Channel, build_chain, build_channel, kept_share, margin
@@ -137,12 +138,44 @@ def test_the_r_script_holds_these_figures() -> None:
 
 def test_the_golden_how_to_is_that_of_its_documents() -> None:
     channel, statement = (json.loads((GOLDEN / f"{name}.json").read_text()) for name in ("channel", "statement"))
-    text = howto_analyse(channel, statement)
+    text = howto_analyse(channel, statement, verdicts_of((GOLDEN / "report.html").read_text(encoding="utf-8")))
     assert text == (GOLDEN / "HOWTO_ANALYSE.md").read_text(encoding="utf-8")
     (python,) = blocks(text, "python")
     compile(python, "HOWTO_ANALYSE.md", "exec")
     assert all(f"| {name.replace('_', chr(92) + '_')} |" in text for name in ("wage", "day", "smsa", "place_latitude"))
     assert "to group by: note" in text and len(blocks(text, "r")) == 1
+
+
+KINDS = {"share ": "share", "mean": "mean", "variance": "variance", "correlation": "correlation"}
+
+
+def verdicts_of(page: str) -> dict[str, dict[str, str]]:
+    """What the report's table of uses says of each column."""
+    (table,) = html.fromstring(page).xpath("//table[@id='use-table']")
+    found: dict[str, dict[str, str]] = {}
+    for row in table.xpath(".//tbody/tr"):
+        column, what, *_, answered = (cell.text_content() for cell in row.xpath("th|td"))
+        kind = next(kind for words, kind in KINDS.items() if what.startswith(words))
+        found.setdefault(column, {})[kind] = re.split(r"[:,]", answered)[0]
+    return found
+
+
+def advice(text: str) -> dict[str, list[str]]:
+    """The cells after the noise, by column: ask for, roughly, not."""
+    lines = [re.split(r"\s*\|\s*", line)[1:-1] for line in text.splitlines() if line.startswith("| ")]
+    return {name: cells for name, _, _, *cells in (line for line in lines if len(line) == 6)}
+
+
+def test_the_how_to_speaks_with_the_voice_of_the_report() -> None:
+    bins = document(unit(BINS.channel("2"), YEARS, "pay"))
+    found = {"pay": {"mean": "yes", "share": "yes", "variance": "roughly", "correlation": "no"}}
+    ask, roughly, never = advice(howto_analyse(bins, STATEMENT, found))["pay"]
+    assert ask.startswith("share of bins") and "mean" in ask
+    assert (roughly, never) == ("variance", "correlation, regression")
+    silent = advice(howto_analyse(bins, STATEMENT))["pay"]
+    assert silent == [ask, "", "variance, correlation, regression"]
+    hidden = {"pay": dict.fromkeys(("mean", "share", "variance", "correlation"), "no")}
+    assert advice(howto_analyse(bins, STATEMENT, hidden))["pay"][:2] == ["by=", ""]
 
 
 def test_a_release_without_closed_forms_says_nothing_of_r() -> None:

@@ -10,7 +10,7 @@ import pytest
 from trasgo_lib.amounts import Epsilon
 from trasgo_lib.data import BoxDomain, CategoryDomain, NumberDomain
 from trasgo_lib.mechanisms import build_channel
-from trasgo_lib.reporting import RestrictedFacts, RoundFacts, render_report, render_restricted_report
+from trasgo_lib.reporting import RestrictedFacts, RoundFacts, render_report, render_restricted_report, wording
 from trasgo_lib.reporting.markdown import cell, table
 from trasgo_lib.reporting.noise_words import domain_words, noise_words
 
@@ -49,6 +49,18 @@ def test_with_released_losses_selection_is_covered(kit: Any) -> None:
     report = render_report(kit.make_facts(dataclasses.replace(kit.plan, loss_from="released")))
     assert "draws only" not in report
     assert "is covered" in report
+
+
+def test_without_targets_raw_losses_chose_nothing(kit: Any) -> None:
+    """Amounts stay those of the draws, since the losses were computed before publication."""
+    units = tuple(dataclasses.replace(unit, target=None) for unit in kit.plan.units)
+    plan = dataclasses.replace(kit.plan, units=units)
+    words, left_out = wording.selection(plan), " ".join(wording.not_covered(plan))
+    assert "every level of noise is the declared one" in words and "chosen by looking" not in words
+    assert "that losses could be computed on the raw data" in left_out and "the choice of noise levels" not in left_out
+    assert "chosen by looking" in wording.selection(kit.plan)
+    assert "the choice of noise levels" in " ".join(wording.not_covered(kit.plan))
+    assert wording.claim_suffix(plan) == "_draws_only"
 
 
 def test_text_from_the_release_file_cannot_break_the_layout(kit: Any) -> None:
@@ -132,9 +144,32 @@ def test_the_restricted_report_says_by_how_much_a_target_is_missed(kit: Any) -> 
     assert "| 1 | region | 0.5 | no evidence | tvd at most 0.05 | no |" in report
     assert "| 1 | day | 0.25 |  | none |  |" in report
     assert "| wage | 3 |" in report
-    assert "| kl |" in report and "| null |" in report
+    assert "| wage | none |" in report and "null" not in report
     assert "| codes\\[0] | a |" in report
-    assert "| unit | null |" in report
+    assert "| unit | none |" in report
+
+
+def test_a_unit_without_target_stands_once_among_the_rounds(kit: Any) -> None:
+    level = Epsilon.parse("0.25")
+    rounds = tuple(RoundFacts(number, unit, level, 50.0, False) for number in (1, 2, 3) for unit in ("wage", "day"))
+    report = restricted(kit, rounds=rounds)
+    rows = report[report.index("## Rounds") : report.index("## Exact losses")]
+    assert (rows.count("| wage |"), rows.count("| day |")) == (3, 1)
+
+
+def test_why_the_loop_stopped_is_said_in_words(kit: Any) -> None:
+    assert "no level is left that could meet a target" in restricted(kit)
+    assert "every target is met" in restricted(kit, reason="met")
+    units = tuple(dataclasses.replace(unit, target=None) for unit in kit.plan.units)
+    bare = restricted(kit, reason="met", plan=dataclasses.replace(kit.plan, units=units), shortfalls=())
+    assert "no column has a target" in bare and "every target is met" not in bare
+
+
+def test_a_loss_without_estimate_is_called_so_and_a_raw_one_unpublished(kit: Any) -> None:
+    assert "| not published |" in render_report(kit.make_facts())
+    steered = dataclasses.replace(kit.plan, loss_from="released")
+    report = render_report(kit.make_facts(steered))
+    assert "| no estimate |" in report and "| not published |" not in report
 
 
 def test_without_shortfalls_there_is_no_such_section(kit: Any) -> None:

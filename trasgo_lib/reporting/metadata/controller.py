@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
+from trasgo_lib.amounts import Epsilon
 from trasgo_lib.reporting import wording
 
 if TYPE_CHECKING:
-    from trasgo_lib.plan import ReleasePlan
+    from trasgo_lib.plan import ReleasePlan, UnitPlan
 
 TO_FILL = "To be filled in by the controller."
 
@@ -35,6 +36,21 @@ def contact(plan: ReleasePlan) -> str:
     return f"{ways} (contact of the release). {TO_FILL}"
 
 
+def rehearsal_words(plan: ReleasePlan) -> list[str]:
+    """What stands first where no person is in the rows; else nothing."""
+    return [f"**{wording.REHEARSAL}**", ""] if plan.is_rehearsal else []
+
+
+def safeguards(plan: ReleasePlan) -> str:
+    """Safeguards for processing for statistical purposes (article 89, paragraph 1), as far as the plan shows them."""
+    unpublished = [column.name for column in plan.columns if column.role in ("drop", "unit")]
+    kept_back = f" {len(unpublished)} columns of the source are not published." if unpublished else ""
+    return (
+        f"Data minimisation: every noised value is replaced at random before anything is published.{kept_back}"
+        " Whether the purpose could be reached with less, as with tables: " + TO_FILL.lower()
+    )
+
+
 def columns(plan: ReleasePlan) -> Iterator[tuple[str, str, str]]:
     """Every column of the source: name, label, what becomes of it."""
     for column in plan.columns:
@@ -55,11 +71,31 @@ def strength(plan: ReleasePlan) -> str:
     from trasgo_lib.plan.words import even_guess, odds_factor
 
     draws = "" if wording.covers_selection(plan) else " by the random draws"
-    return (
+    delta = f", except with probability {plan.delta_total.text}" if plan.delta_total.units else ""
+    words = (
         f"All published columns of one privacy unit together: {amounts(plan)}. An attacker's odds on any two records"
-        f" change{draws} by a factor of at most {odds_factor(plan.epsilon_total)}; an even guess can become"
+        f" change{draws} by a factor of at most {odds_factor(plan.epsilon_total)}{delta}; an even guess can become"
         f" {even_guess(plan.epsilon_total)} at most."
     )
+    if not plan.geo_total.units:
+        return words
+    factor = odds_factor(Epsilon(plan.geo_total.units))
+    return (
+        f"{words} That holds for records at one place; each kilometre between two places is a factor of {factor} more."
+    )
+
+
+def most_of(plan: ReleasePlan, unit: UnitPlan) -> Epsilon:
+    """The most that all draws of a noise unit can cost one privacy unit, never above the total.
+
+    Args:
+        plan: the compiled plan.
+        unit: one of its noise units.
+    """
+    rungs = unit.rungs if unit.target is not None else unit.rungs[:1]
+    # all that is seen of a chain costs its highest level; fresh draws add up
+    levels = rungs[-1].units if unit.is_chained else sum(rung.units for rung in rungs)
+    return Epsilon(min(levels * plan.max_rows, plan.epsilon_total.units))
 
 
 def measures(plan: ReleasePlan) -> Iterator[str]:
@@ -77,6 +113,10 @@ def measures(plan: ReleasePlan) -> Iterator[str]:
     yield "Noise comes from a random root per version, stored encrypted (AES-256-GCM); it can be destroyed on its own."
     yield "What is computed from the source goes to the restricted root only; logs and public files hold no cell of it."
     yield "Published files are written once, listed with their digests, and can be verified by anyone offline."
+    yield (
+        "Who did what, when and why is an append-only, chained record; with the sealed key the published rows can be"
+        " drawn again from the source and compared (`trasgo audit`)."
+    )
     if publish.approvals:
         yield f"Publication needs {publish.approvals} approval(s) by people who did not run the release."
     else:

@@ -17,6 +17,7 @@ from trasgo_lib.reporting.metadata.description import (
     CHANNEL,
     CSV_NULLS,
     ERRATA,
+    HOWTO,
     REPORT,
     STATEMENT,
     Description,
@@ -75,6 +76,7 @@ def _study(root: Parent, description: Description) -> None:
         (CHANNEL, "The law of every noised variable, and the decoder that undoes its bias"),
         (STATEMENT, "The privacy statement"),
         (REPORT, "The report for people"),
+        (HOWTO, "How to analyse the rows: which question each variable answers, with examples"),
         (ERRATA, "Corrections of this data set are announced here"),
     ):
         _add(other, "relMat", f"{words}: {name}")

@@ -167,12 +167,20 @@ def _model(description: Description) -> dict[str, Any]:
         "release_type": "One release",
         "release_type_details": (
             "Versions are immutable. A correction is a new version, drawn afresh and charged again to the same account."
+            f"{_corrected(description)}"
         ),
         "data_source_type": "Static",
         "data_source_type_details": "One source file, read for this version.",
         "access_type": "Non-interactive",
         "access_type_details": "Files.",
     }
+
+
+def _corrected(description: Description) -> str:
+    superseded = description.info.supersedes
+    if superseded is None:
+        return ""
+    return f" This one takes the place of version {superseded.version}; what that one spent stays spent."
 
 
 def _implementation(description: Description) -> dict[str, Any]:

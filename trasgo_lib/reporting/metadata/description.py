@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 ERRATA = "../_ERRATA/"
 """Where corrections of this data set are announced, seen from a release. Known before there is any."""
 
-STATEMENT, CHANNEL, REPORT = "statement.json", "channel.json", "report.md"
+STATEMENT, CHANNEL, REPORT, HOWTO = "statement.json", "channel.json", "report.html", "HOWTO_ANALYSE.md"
 
 _LICENCES = {
     "CC0-1.0": "https://creativecommons.org/publicdomain/zero/1.0/",

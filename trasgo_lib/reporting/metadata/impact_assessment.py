@@ -27,7 +27,7 @@ def impact_assessment(plan: ReleasePlan) -> bytes:
         plan: the compiled plan.
     """
     name, info = f"{plan.dataset} {plan.version}", plan.config.release
-    lines = [f"# Annex to the impact assessment: {cell(name)}", ""]
+    lines = [f"# Annex to the impact assessment: {cell(name)}", "", *controller.rehearsal_words(plan)]
     lines += [
         "Draft under article 35(7) of Regulation (EU) 2016/679, written from the release plan. Whether an assessment is"
         " required, and its conclusions, are the controller's. In particular the draft does not say whether the"
@@ -42,8 +42,8 @@ def impact_assessment(plan: ReleasePlan) -> bytes:
     lines += table(("question", "answer"), _necessity(plan))
     lines += section("(c) Risks to the people in the file", cell(controller.strength(plan)))
     lines += table(("risk", "what bounds it", "judgement"), _risks(plan))
-    lines += ["Most that each noised column can cost, all its draws together, by the end of its ladder:", ""]
-    lines += table(("noise unit", "columns", "highest level", "an even guess can become"), _levels(plan))
+    lines += ["Most that all draws of each noise unit can cost one privacy unit, by the end of its ladder:", ""]
+    lines += table(("noise unit", "columns", "at most", "an even guess can become"), _levels(plan))
     lines += section("Not covered by the noise")
     lines += bullets(wording.not_covered(plan))
     lines += section("(d) Measures")
@@ -56,6 +56,7 @@ def impact_assessment(plan: ReleasePlan) -> bytes:
 def _description(plan: ReleasePlan) -> Iterator[tuple[str, str]]:
     info = plan.config.release
     yield "controller", controller.controller(plan)
+    yield "purposes", "Statistical purposes: publication of noised microdata. Purpose in law: " + TO_FILL.lower()
     yield "data subjects", info.universe or TO_FILL
     yield "privacy unit", wording.privacy_unit(plan)
     yield "source", info.source_note or TO_FILL
@@ -71,6 +72,7 @@ def _necessity(plan: ReleasePlan) -> Iterator[tuple[str, str]]:
     dropped = [column.name for column in plan.columns if column.role in ("drop", "unit")]
     public = [column.name for column in plan.columns if column.role == "public"]
     yield "Why microdata, and not tables", TO_FILL
+    yield "Safeguards for statistical purposes (article 89(1))", controller.safeguards(plan)
     yield "Columns that are not published", ", ".join(dropped) or "none"
     yield (
         "Columns published without noise, and why they need none",
@@ -116,16 +118,18 @@ def _levels(plan: ReleasePlan) -> Iterator[tuple[str, str, str, str]]:
     from trasgo_lib.plan.words import even_guess
 
     for unit in plan.units:
-        top = unit.rungs[-1]
         columns = ", ".join(unit.columns)
         if unit.geo.units:
-            yield unit.name, columns, f"geo epsilon {unit.geo.text} per km", "depends on the distance"
+            geo = unit.geo.times(plan.max_rows)
+            yield unit.name, columns, f"geo epsilon {geo.text} per km", "depends on the distance"
         else:
-            yield unit.name, columns, f"epsilon {top.text}", even_guess(top)
+            most = controller.most_of(plan, unit)
+            yield unit.name, columns, f"epsilon {most.text}", even_guess(most)
 
 
 def _advice() -> Iterator[tuple[str, str]]:
     yield "advice of the data protection officer (article 35(2))", TO_FILL
+    yield "approved codes of conduct that apply (article 35(8))", TO_FILL
     yield "views of data subjects or their representatives (article 35(9))", TO_FILL
     yield "prior consultation of the supervisory authority (article 36)", TO_FILL
     yield "review when the risk changes (article 35(11))", TO_FILL

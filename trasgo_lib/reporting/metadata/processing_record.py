@@ -25,7 +25,7 @@ def processing_record(plan: ReleasePlan) -> bytes:
         plan: the compiled plan.
     """
     name = f"{plan.dataset} {plan.version}"
-    lines = [f"# Record of processing activities: {cell(name)}", ""]
+    lines = [f"# Record of processing activities: {cell(name)}", "", *controller.rehearsal_words(plan)]
     lines += [
         "Draft under article 30(1) of Regulation (EU) 2016/679, written from the release plan. It is no record before"
         " the controller has filled in what is left open and confirmed the rest.",
@@ -53,6 +53,7 @@ def _fields(plan: ReleasePlan) -> Iterator[tuple[str, str]]:
         f'Statistical purposes: publication of noised microdata, "{info.title}". Legal basis and purpose in law:'
         f" {TO_FILL.lower()}",
     )
+    yield "(b) safeguards for statistical purposes (article 89(1))", controller.safeguards(plan)
     yield "(c) categories of data subjects", info.universe or TO_FILL
     yield "(c) categories of personal data", "See the table of columns."
     yield (
@@ -61,7 +62,8 @@ def _fields(plan: ReleasePlan) -> Iterator[tuple[str, str]]:
     )
     yield (
         "(e) transfers to third countries",
-        "What is public can be read from anywhere. Transfers of the source or of restricted files: " + TO_FILL.lower(),
+        "What is public can be read from anywhere. Transfers of the source or of restricted files, with their"
+        " safeguards (articles 46 and 49): " + TO_FILL.lower(),
     )
     yield (
         "(f) time limits for erasure",

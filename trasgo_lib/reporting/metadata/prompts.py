@@ -46,6 +46,16 @@ def prompts(description: Description) -> Iterator[tuple[str, str]]:
         f"Yes, {plan.composition} within this version, and the sum of versions within the account. A new version is"
         " drawn afresh and charged again.",
     )
+    yield (
+        "Is noise kept or drawn anew when the same rows are released again?",
+        "It is drawn once a version, from a sealed key: a rerun gives the same rows and costs nothing. A new version is"
+        " drawn afresh, so what two versions tell adds up.",
+    )
+    yield (
+        "Are weights, strata and sampling units protected?",
+        f"Columns published unchanged are not: {_public(description)}. Estimates of the library take the rows as a"
+        " simple random sample of their population; where they are not, their intervals do not hold.",
+    )
     yield "What is not protected?", "; ".join(wording.not_covered(plan)) + "."
     yield (
         "How can the claim be checked?",
@@ -55,9 +65,15 @@ def prompts(description: Description) -> Iterator[tuple[str, str]]:
 
 
 def _dependence(description: Description) -> str:
-    if wording.covers_selection(description.facts.plan):
+    plan = description.facts.plan
+    if wording.covers_selection(plan) or not wording.has_targets(plan):
         return "No"
     return "Parameters do, since losses were measured on raw data; bounds and code lists do not"
+
+
+def _public(description: Description) -> str:
+    names = [column.name for column in description.facts.plan.columns if column.role == "public"]
+    return ", ".join(names) if names else "there are none"
 
 
 def _delta(description: Description) -> str:

@@ -216,11 +216,22 @@ def _noise(facts: ReleaseFacts, unit: UnitPlan, owner: str) -> Noise:
     return Noise(
         unit.name,
         channel.name,
-        noise_words(unit.domain, channel),
+        noise_words(unit.domain, channel) + _moved(unit),
         _MISSING[unit.missing],
-        _OUTSIDE[unit.outside],
+        _OUTSIDE_PLACES if unit.type == "point" and unit.outside == "clip" else _OUTSIDE[unit.outside],
         bins if isinstance(bins, int) else None,
     )
+
+
+def _moved(unit: UnitPlan) -> str:
+    """How far the places of a point are moved, in words; empty for other units."""
+    if not unit.geo.units:
+        return ""
+    # late, so that what only reads a package does not load the compiler of plans
+    from trasgo_lib.plan.words import displacement_m
+
+    mean, _, far = displacement_m(float(unit.geo.fraction) / 1000)
+    return f"; places are moved {mean:,.0f} m on average, one in twenty further than {far:,.0f} m"
 
 
 _MISSING = {
@@ -228,6 +239,7 @@ _MISSING = {
     "code": "null; which values are null is noised, too",
     "replace": "replaced by a declared constant before the noise",
 }
+_OUTSIDE_PLACES = "moved to the nearest cell before the noise"
 _OUTSIDE = {
     "clip": "moved to the nearest end of the declared values before the noise",
     "reject": "the input contract allows none",
