@@ -190,17 +190,12 @@ def _facts(session: Session, rows: int, course: Course, checked: Checked) -> Rel
         plan=plan,
         rows=rows,
         outcomes=unit_outcomes(plan, course.draws, course.drawn_in, course.foreseen),
-        account_to_date=_account_to_date(session),
+        account_to_date=session.account_to_date(),
         checks=checked.report,
         created=session.event_of(State.CHECKED).at,
         library_version=drawn["library_version"],
         commit=drawn["commit"],
     )
-
-
-def _account_to_date(session: Session) -> Cost:
-    """The account up to this version's last charge: later charges of other versions must not change its files."""
-    return own_entries(session)[-1].spent
 
 
 def _put_evidence(session: Session, course: Course, state: State, checked: Checked | None = None) -> None:

@@ -11,7 +11,7 @@ import trasgo_lib
 from tasks.made_with import made_with, source_revision
 from tasks.policies import IDEMPOTENT_IO, NOISE_DRAW, PURE, at_boundary
 from tasks.session import RunRef, Session, open_session
-from tasks.signing import own_entries, previous_evidence, signing_of
+from tasks.signing import previous_evidence, signing_of
 from tasks.waiting import announce
 from tasks.workspace import INPUT_REPORT, Workspace
 from trasgo_lib.budget import Cost
@@ -242,6 +242,7 @@ def _reservation(session: Session, query: QueryPlan) -> Reservation:
         input_digest=record.input_digest or "",
         event=query.event,
         max_rows=plan.max_rows,
+        part=session.part,
     )
 
 
@@ -250,7 +251,7 @@ def _facts(session: Session, rows: int) -> StatisticsFacts:
     return StatisticsFacts(
         plan=statistics_of(session),
         rows=rows,
-        account_to_date=own_entries(session)[-1].spent,
+        account_to_date=session.account_to_date(),
         created=session.event_of(State.CHECKED).at,
         library_version=drawn["library_version"],
         commit=drawn["commit"],

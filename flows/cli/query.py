@@ -66,7 +66,7 @@ def _print(session: Session, outcome: Outcome) -> None:
     out.print(f"  files    {place}", markup=False)
     out.print(f"  spent    {outcome.spent}", markup=False)
     account = session.records.account(session.plan.account)
-    out.print(f"  account  {session.plan.account}: {account.left} left\n", markup=False)
+    out.print(f"  account  {session.plan.account}: {account.terms.in_words(account.left)} left\n", markup=False)
     table = Table("query", "cell", "answer", "95 %", box=None, pad_edge=False)
     for answer in read_answers(session):
         for shown, cell in enumerate(answer.cells[:_MOST_SHOWN]):

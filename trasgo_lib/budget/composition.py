@@ -28,7 +28,9 @@ from trasgo_lib.budget.events import (
     SampledGaussianEvent,
     SparseVectorEvent,
 )
-from trasgo_lib.budget.renyi import ORDERS, epsilon_of_rho, renyi_loss, rho_of
+from trasgo_lib.budget.governing import Composition, charge
+from trasgo_lib.budget.renyi import ORDERS, epsilon_of_rho, renyi_loss
+from trasgo_lib.errors import BudgetError
 
 _PURE = PureEvent | LaplaceEvent | DiscreteLaplaceEvent | ExponentialMechanismEvent | NoisyMaxEvent | SparseVectorEvent
 _PLACES = 4
@@ -71,25 +73,30 @@ class Compositions:
         return {name: getattr(self, name) for name in self.__slots__}
 
 
-def compositions(events: Sequence[LossEvent], delta: Delta, max_rows: int = 1) -> Compositions:
+def compositions(
+    events: Sequence[LossEvent], delta: Delta, max_rows: int = 1, declared: Sequence[LossEvent] | None = None
+) -> Compositions:
     """Every composition of a list of events.
 
     Args:
         events: in any order; at least one.
         delta: failure probability of the whole, above zero.
         max_rows: most rows of one privacy unit; counts for local draws only.
+        declared: the same draws as a plan that was fixed in advance would hold them, a chain as one draw of its highest
+            level; what advanced composition and privacy loss distributions are computed of. Default ``events``.
     """
+    declared = events if declared is None else declared
     total = reduce(Cost.__add__, (cost(event, max_rows) for event in events))
     rho = _total_rho(events, max_rows)
     return Compositions(
         delta=delta.text,
         basic=total.epsilon.text,
         basic_delta=total.delta.text,
-        advanced=_up(_advanced(events, delta, max_rows)),
+        advanced=_up(_advanced(declared, delta, max_rows)),
         zcdp=None if rho is None else float(epsilon_of_rho(rho, delta).decimal) if rho.units else 0.0,
         rho=None if rho is None else rho.text,
         renyi=_up(_renyi(events, delta, max_rows)),
-        pld=_up(_pld(events, delta, max_rows)),
+        pld=_up(_pld(declared, delta, max_rows)),
     )
 
 
@@ -136,10 +143,13 @@ def _up(value: float | None) -> float | None:
 
 
 def _total_rho(events: Sequence[LossEvent], max_rows: int) -> Rho | None:
-    losses = [rho_of(event, max_rows) for event in events]
-    if any(loss is None for loss in losses):
+    rule, total = Composition("zcdp", Delta(1)), Rho(0)
+    try:
+        for event in events:
+            total += charge(event, rule, max_rows).rho
+    except BudgetError:
         return None
-    return Rho(sum(loss.units for loss in losses if loss is not None))
+    return total
 
 
 def _advanced(events: Sequence[LossEvent], delta: Delta, max_rows: int) -> float | None:

@@ -160,9 +160,28 @@ class PartitionEvent:
     parts: tuple[tuple[str, tuple[LossEvent, ...]], ...]
 
     def __post_init__(self) -> None:
-        names = [name for name, _ in self.parts]
-        if not names or len(set(names)) != len(names) or not all(events for _, events in self.parts):
-            raise _bad_event("parts of different names, each with something drawn from it", "something else")
+        _require_parts(self.parts)
+
+
+@dataclass(frozen=True, slots=True)
+class FixedPartitionEvent:
+    """Draws from declared disjoint parts of the units: which parts a unit lies in is public and is never replaced.
+
+    Args:
+        name: the declared partition.
+        parts_per_unit: most parts in which one unit has rows.
+        parts: each part with what was drawn from it.
+    """
+
+    name: str
+    parts_per_unit: int
+    parts: tuple[tuple[str, tuple[LossEvent, ...]], ...]
+
+    def __post_init__(self) -> None:
+        _require_count("parts_per_unit", self.parts_per_unit)
+        _require_parts(self.parts)
+        if any(isinstance(one, PartitionEvent | FixedPartitionEvent) for _, events in self.parts for one in events):
+            raise _bad_event("parts of one partition", "a partition within a part")
 
 
 LocalEvent = PureEvent | ApproximateEvent | GeoEvent | RevealEvent
@@ -181,7 +200,14 @@ LossEvent = (
     | SparseVectorEvent
     | SampledGaussianEvent
     | PartitionEvent
+    | FixedPartitionEvent
 )
+
+
+def _require_parts(parts: tuple[tuple[str, tuple[LossEvent, ...]], ...]) -> None:
+    names = [name for name, _ in parts]
+    if not names or len(set(names)) != len(names) or not all(events for _, events in parts):
+        raise _bad_event("parts of different names, each with something drawn from it", "something else")
 
 
 def _require_count(name: str, count: object) -> None:

@@ -11,6 +11,7 @@ from trasgo_lib.budget.events import (
     ApproximateEvent,
     DiscreteLaplaceEvent,
     ExponentialMechanismEvent,
+    FixedPartitionEvent,
     GaussianEvent,
     GeoEvent,
     LaplaceEvent,
@@ -81,6 +82,7 @@ _FORMS: Mapping[str, tuple[type[LossEvent], Mapping[str, Callable[[object], Any]
         {"rate": _text, "noise_multiplier": _text, "steps": _count, "delta": _delta},
     ),
     "partition": (PartitionEvent, {"name": _text, "parts": _parts}),
+    "fixed_partition": (FixedPartitionEvent, {"name": _text, "parts_per_unit": _count, "parts": _parts}),
 }
 """Each stored type with its event and how its parameters are read, in the order of the event's fields."""
 
@@ -96,9 +98,10 @@ def event_to_json(event: LossEvent) -> dict[str, str]:
     name = _NAMES.get(type(event))
     if name is None:
         raise _unknown_event(type(event).__name__)
-    if isinstance(event, PartitionEvent):
-        return {"type": name, "name": event.name, "parts": _parts_text(event)}
-    return {"type": name, **{key: str(getattr(event, key)) for key in _FORMS[name][1]}}
+    written = {key: str(getattr(event, key)) for key in _FORMS[name][1]}
+    if isinstance(event, PartitionEvent | FixedPartitionEvent):
+        written["parts"] = _parts_text(event)
+    return {"type": name, **written}
 
 
 def event_from_json(document: Mapping[str, str]) -> LossEvent:
@@ -115,7 +118,7 @@ def event_from_json(document: Mapping[str, str]) -> LossEvent:
     return kind(**{key: read(rest[key]) for key, read in readers.items()})
 
 
-def _parts_text(event: PartitionEvent) -> str:
+def _parts_text(event: PartitionEvent | FixedPartitionEvent) -> str:
     parts = [[name, [event_to_json(one) for one in events]] for name, events in event.parts]
     return json.dumps(parts, ensure_ascii=True, separators=(",", ":"), sort_keys=True)
 
