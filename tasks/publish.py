@@ -17,7 +17,6 @@ from tasks.session import RunRef, Session, open_session
 from tasks.signing import own_entries, previous_evidence, signing_of
 from tasks.waiting import announce, put_waiting
 from tasks.workspace import COMPARISON, ESTIMATES, INPUT_REPORT, LOSSES, RISK, Workspace
-from trasgo_lib.budget import Cost
 from trasgo_lib.checks import DATA_DOCS, CheckReport
 from trasgo_lib.errors import ConflictError, Reason
 from trasgo_lib.keys import KeyedDigest

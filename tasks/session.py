@@ -277,7 +277,7 @@ class Session:
         if self.statistics is None:
             events = [plan.unit(name).event(level, _NOTHING) for name, level in first_step(plan).levels]
         else:
-            events = [query.event for query in self.statistics.queries]
+            events = [charge.event for charge in self.statistics.charges]
         needed = self.records.quote(plan.account, events, self.part)
         if not (account.spent + needed).fits(account.terms.cap):
             raise BudgetError.of(

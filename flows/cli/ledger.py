@@ -27,7 +27,9 @@ _RHO = typer.Option("", "--rho", help="Cap for rho per privacy unit instead of e
 _ORDER = typer.Option(0, "--renyi-order", help="Renyi order that governs the account; --rho then caps its divergence.")
 _PARTITION = typer.Option([], "--partition", help="Disjoint parts of the units: NAME=part,part,... Can be repeated.")
 _PARTS = typer.Option(1, "--parts-per-unit", help="Most parts of a partition in which one unit has rows; asserted.")
-_AT_DELTA = typer.Option("0.000001", "--at-delta", help="Delta at which compositions of an account in epsilon are told.")
+_AT_DELTA = typer.Option(
+    "0.000001", "--at-delta", help="Delta at which compositions of an account in epsilon are told."
+)
 _GEO = typer.Option("0", "--geo-per-km", help="Cap for geo epsilon per kilometre and privacy unit.")
 _POPULATION = typer.Option(..., "--population", help="Whose records the account protects, in words; recorded for good.")
 _IF_ABSENT = typer.Option(False, "--if-absent", help="Do nothing when the account is open on these terms.")

@@ -51,7 +51,7 @@ def _document(session: Session, outcome: Outcome) -> dict[str, object]:
 
     kept = ("release", "state", "public", "restricted", "already_published", "spent", "manifest_sha256")
     told = {name: value for name, value in outcome.to_json().items() if name in kept}
-    spent = {query.name: outcome.spent_by_unit[query.name].to_json() for query in statistics_of(session).queries}
+    spent = {query.name: query.cost.to_json() for query in statistics_of(session).queries}
     told["spent"] = {"total": outcome.spent.to_json(), "queries": spent}
     return told | {"answers": [answer.to_json() for answer in read_answers(session)]}
 

@@ -7,6 +7,7 @@ it loads dp-accounting and with it scipy.
 from trasgo_lib.budget.accounting import Cost, cost
 from trasgo_lib.budget.events import (
     ApproximateEvent,
+    DeclaredPlanEvent,
     DiscreteLaplaceEvent,
     ExponentialMechanismEvent,
     FixedPartitionEvent,
@@ -32,6 +33,7 @@ __all__ = [
     "BasicFilter",
     "Composition",
     "Cost",
+    "DeclaredPlanEvent",
     "DiscreteLaplaceEvent",
     "ExponentialMechanismEvent",
     "FixedPartitionEvent",

@@ -15,6 +15,7 @@ from typing import Any, Self
 from trasgo_lib.amounts import Amount, Delta, Epsilon, Geo, Rho
 from trasgo_lib.budget.events import (
     ApproximateEvent,
+    DeclaredPlanEvent,
     DiscreteLaplaceEvent,
     ExponentialMechanismEvent,
     FixedPartitionEvent,
@@ -72,14 +73,10 @@ class Cost:
         return cls(*exact, Rho.parse(rho, zero=True))
 
     def __add__(self, other: Cost) -> Cost:
-        return Cost(
-            self.epsilon + other.epsilon, self.delta + other.delta, self.geo + other.geo, self.rho + other.rho
-        )
+        return Cost(self.epsilon + other.epsilon, self.delta + other.delta, self.geo + other.geo, self.rho + other.rho)
 
     def __sub__(self, other: Cost) -> Cost:
-        return Cost(
-            self.epsilon - other.epsilon, self.delta - other.delta, self.geo - other.geo, self.rho - other.rho
-        )
+        return Cost(self.epsilon - other.epsilon, self.delta - other.delta, self.geo - other.geo, self.rho - other.rho)
 
     def fits(self, cap: Cost) -> bool:
         """Whether no component is above that of ``cap``."""
@@ -121,11 +118,11 @@ class Cost:
         Raises:
             AmountError: for a component that is absent, unknown or not an exact amount.
         """
-        if set(document) - {"rho"} != {"epsilon", "delta", "geo"}:
+        if set(document) - {"rho"} != {"epsilon", "delta", "geo"} or document.get("rho") == "0":
             raise AmountError.of(
                 Reason.BAD_AMOUNT,
                 "cost",
-                required="epsilon, delta and geo, and rho where there is one",
+                required="epsilon, delta and geo, and a rho above zero where there is one",
                 came=", ".join(sorted(map(str, document))) or "nothing",
                 fix="Write all three, as decimal text.",
             )
@@ -242,6 +239,10 @@ def _fixed_partition(event: FixedPartitionEvent, max_rows: int) -> Cost:
     return costliest(each, event.parts_per_unit)
 
 
+def _declared_plan(event: DeclaredPlanEvent, max_rows: int) -> Cost:
+    return Cost(event.epsilon, event.delta, Geo(0))
+
+
 def _sum(costs: Iterable[Cost]) -> Cost:
     return reduce(Cost.__add__, costs, Cost.zero())
 
@@ -273,6 +274,7 @@ _RULES: Mapping[type[LossEvent], Callable[[Any, int], Cost]] = {
     SampledGaussianEvent: _sampled_gaussian,
     PartitionEvent: _partition,
     FixedPartitionEvent: _fixed_partition,
+    DeclaredPlanEvent: _declared_plan,
 }
 
 

@@ -13,12 +13,14 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from decimal import Decimal
 from functools import reduce
 from typing import Any
 
-from trasgo_lib.amounts import Delta, Rho
+from trasgo_lib.amounts import Delta, Epsilon, Rho
 from trasgo_lib.budget.accounting import Cost, cost
 from trasgo_lib.budget.events import (
+    DeclaredPlanEvent,
     DiscreteLaplaceEvent,
     ExponentialMechanismEvent,
     LaplaceEvent,
@@ -30,7 +32,7 @@ from trasgo_lib.budget.events import (
 )
 from trasgo_lib.budget.governing import Composition, charge
 from trasgo_lib.budget.renyi import ORDERS, epsilon_of_rho, renyi_loss
-from trasgo_lib.errors import BudgetError
+from trasgo_lib.errors import BudgetError, Reason
 
 _PURE = PureEvent | LaplaceEvent | DiscreteLaplaceEvent | ExponentialMechanismEvent | NoisyMaxEvent | SparseVectorEvent
 _PLACES = 4
@@ -138,6 +140,34 @@ def pld_epsilon_of_sampled_gaussian(event: SampledGaussianEvent, max_rows: int =
     return math.ceil(high * 10**_PLACES) / 10**_PLACES
 
 
+def declared_plan(events: Sequence[LossEvent], delta: Delta) -> DeclaredPlanEvent:
+    """One event for central draws that are all declared before data is opened.
+
+    Distributions are pessimistic and computed in floats; they are read at a delta one per cent smaller, far more than
+    what the floats are off, and the epsilon is rounded up to 1e-4. It is never above the sum of the epsilons.
+
+    Args:
+        events: the draws, whatever their order.
+        delta: the failure probability that is charged, above zero.
+
+    Raises:
+        BudgetError: a draw whose distribution is not known.
+    """
+    below = Delta.floor(delta.fraction * 99 / 100)
+    found = _pld(events, below, 1) if below.units else None
+    if found is None:
+        raise BudgetError.of(
+            Reason.UNKNOWN_NAME,
+            "loss event",
+            required="central draws whose privacy loss distributions are known, and a delta that can be read",
+            came=", ".join(sorted({type(event).__name__ for event in events})),
+            fix="Give every query an epsilon and no delta, or leave composition: pld out.",
+        )
+    total = sum(cost(event).epsilon.units for event in events)
+    units = max(1, min(Epsilon.ceil(Decimal(repr(_up(found)))).units, total))
+    return DeclaredPlanEvent(Epsilon(units), delta, tuple(events))
+
+
 def _up(value: float | None) -> float | None:
     return None if value is None else math.ceil(value * 10**_PLACES) / 10**_PLACES
 
@@ -146,7 +176,10 @@ def _total_rho(events: Sequence[LossEvent], max_rows: int) -> Rho | None:
     rule, total = Composition("zcdp", Delta(1)), Rho(0)
     try:
         for event in events:
-            total += charge(event, rule, max_rows).rho
+            price = charge(event, rule, max_rows)
+            if price.geo.units:
+                return None
+            total += price.rho
     except BudgetError:
         return None
     return total

@@ -184,6 +184,29 @@ class FixedPartitionEvent:
             raise _bad_event("parts of one partition", "a partition within a part")
 
 
+@dataclass(frozen=True, slots=True)
+class DeclaredPlanEvent:
+    """Central draws that were all declared before data was opened, charged once for their composed loss.
+
+    Args:
+        epsilon: what privacy loss distributions say of all of them at ``delta``; computed when the plan is compiled,
+            and again by whoever verifies it.
+        delta: the failure probability that is charged.
+        events: the draws.
+    """
+
+    epsilon: Epsilon
+    delta: Delta
+    events: tuple[LossEvent, ...]
+
+    def __post_init__(self) -> None:
+        known = LaplaceEvent | DiscreteLaplaceEvent | ExponentialMechanismEvent | NoisyMaxEvent | SparseVectorEvent
+        if not self.epsilon.units or not self.delta.units or not all(isinstance(one, known) for one in self.events):
+            raise _bad_event("an epsilon, a delta, and central draws whose distributions are known", "something else")
+        if not self.events:
+            raise _bad_event("at least one draw", "none")
+
+
 LocalEvent = PureEvent | ApproximateEvent | GeoEvent | RevealEvent
 """Draws of local channels: what a release is made of."""
 
@@ -201,6 +224,7 @@ LossEvent = (
     | SampledGaussianEvent
     | PartitionEvent
     | FixedPartitionEvent
+    | DeclaredPlanEvent
 )
 
 

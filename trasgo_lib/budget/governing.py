@@ -21,11 +21,13 @@ from typing import Literal, Self
 
 from trasgo_lib.amounts import Delta, Epsilon, Geo, Rho
 from trasgo_lib.budget.accounting import Cost, cost, costliest, of_partition
-from trasgo_lib.budget.events import FixedPartitionEvent, GeoEvent, LossEvent, PartitionEvent
+from trasgo_lib.budget.events import DeclaredPlanEvent, FixedPartitionEvent, GeoEvent, LossEvent, PartitionEvent
 from trasgo_lib.budget.renyi import renyi_loss, rho_of
-from trasgo_lib.errors import BudgetError, ConfigError, Reason, TrasgoError
+from trasgo_lib.errors import AmountError, BudgetError, ConfigError, Reason
 
-_FORM = re.compile(r"(?:basic|zcdp, delta (?P<z>[0-9.]+)|renyi of order (?P<order>[1-9][0-9]{0,3}), delta (?P<r>[0-9.]+))")
+_FORM = re.compile(
+    r"(?:basic|zcdp, delta (?P<z>[0-9.]+)|renyi of order (?P<order>[1-9][0-9]{0,3}), delta (?P<r>[0-9.]+))"
+)
 _HIGHEST_ORDER = 1024
 
 
@@ -68,9 +70,7 @@ class Composition:
             if found["order"] is None:
                 return cls("zcdp", Delta.parse(found["z"]))
             return cls("renyi", Delta.parse(found["r"]), int(found["order"]))
-        except ConfigError:
-            raise
-        except TrasgoError:
+        except AmountError:
             raise _unknown(text) from None
 
     @property
@@ -108,6 +108,8 @@ def charge(event: LossEvent, composition: Composition, max_rows: int = 1) -> Cos
     if isinstance(event, FixedPartitionEvent):
         each = [_sum_of(events, composition, max_rows) for _, events in event.parts]
         return costliest(each, event.parts_per_unit)
+    if isinstance(event, DeclaredPlanEvent):
+        return _sum_of(event.events, composition, max_rows)
     if composition.rule == "zcdp":
         return _in_rho(rho_of(event, max_rows), event, composition)
     loss = renyi_loss(event, composition.order, max_rows)
@@ -182,7 +184,9 @@ class Tally:
             if part is not None:
                 raise _undeclared("draws from a part, or from the parts of a partition", "both at once")
             self._require_same(event)
-            drawn = {(event.name, name): _sum_of(events, self.composition, self.max_rows) for name, events in event.parts}
+            drawn = {
+                (event.name, name): _sum_of(events, self.composition, self.max_rows) for name, events in event.parts
+            }
         else:
             price = charge(event, self.composition, self.max_rows)
             if part is None:

@@ -239,9 +239,7 @@ def _entry(
 
 def partitions_to_json(partitions: tuple[Partition, ...]) -> list[dict[str, object]]:
     """Declared partitions as strict JSON."""
-    return [
-        {"name": one.name, "parts": list(one.parts), "parts_per_unit": one.parts_per_unit} for one in partitions
-    ]
+    return [{"name": one.name, "parts": list(one.parts), "parts_per_unit": one.parts_per_unit} for one in partitions]
 
 
 def partitions_from_json(document: list[dict[str, Any]]) -> tuple[Partition, ...]:

@@ -163,7 +163,7 @@ class Entry:
         seq: its place, from 1.
         kind: ``open`` (the first: binds the terms), ``charge``, or ``rewrap`` (its digest key under another key).
         reservation: what was charged for; None for the others.
-        cost: what this entry adds to what the account deducts: for a part of a partition, the increase of the costliest.
+        cost: what this entry adds to what the account deducts; for a part, the increase of the costliest parts.
         spent: the account's total after it.
         at: when, ISO 8601 with offset.
         prev: hash of the entry before; 64 zeros for the first.

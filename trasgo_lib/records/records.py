@@ -329,7 +329,7 @@ class Records:
             return ledger.quote(connection, account, events, part)
 
     def to_date(self, account: str, seq: int) -> Cost:
-        """What an account had spent after one of its entries, in epsilon, delta and geo epsilon, and in rho if it has one.
+        """What an account had spent after one of its entries: epsilon, delta and geo epsilon, and rho if it has one.
 
         Under basic composition that is what it deducted. Under the others it is the basic sum of all its draws, which
         is no less than what any one version of it states, and beside it the rho that was deducted.

@@ -28,7 +28,9 @@ def _moves(same: str, key: str, still: str, moved: str, sealed: str) -> str:
 
 
 _MOVED = " AND ".join(f"NEW.spent_{a} = OLD.spent_{a} + e.{a}" for a in AMOUNTS)
-_CHAIN = "NOT EXISTS (SELECT 1 FROM accounts a WHERE a.name = NEW.account AND a.seq = NEW.seq - 1 AND a.head = NEW.prev)"
+_CHAIN = (
+    "NOT EXISTS (SELECT 1 FROM accounts a WHERE a.name = NEW.account AND a.seq = NEW.seq - 1 AND a.head = NEW.prev)"
+)
 _AGAIN = "EXISTS (SELECT 1 FROM entries e WHERE e.identity = NEW.identity OR e.hash = NEW.hash)"
 # written so that no sum can overflow
 _ABOVE = " OR ".join(f"NEW.{a} > a.cap_{a} - a.spent_{a}" for a in AMOUNTS)
