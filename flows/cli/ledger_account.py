@@ -16,11 +16,11 @@ if TYPE_CHECKING:
     from trasgo_lib.records import Account, Entry
 
 _RULES = (
-    ("basic", "basic", "sum of epsilons"),
-    ("advanced", "advanced", "Dwork, Rothblum, Vadhan; for a plan declared in advance"),
-    ("zcdp", "zCDP", "zero-concentrated losses"),
-    ("renyi", "Renyi", "at the best of the orders tried"),
-    ("pld", "PLD", "privacy loss distributions; for a plan declared in advance"),
+    ("basic", "basic", ""),
+    ("advanced", "advanced", "had all been declared in advance"),
+    ("zcdp", "zCDP", ""),
+    ("renyi", "Renyi", "at the best order"),
+    ("pld", "PLD", "had all been declared in advance"),
 )
 
 
@@ -106,19 +106,17 @@ def _declared(entries: Sequence[Entry]) -> list[LossEvent]:
 
 def figures_table(found: Compositions, governing: Composition) -> Table:
     """The figures for people; the one that governs is marked."""
-    table = Table("composition", "epsilon", "", box=None, pad_edge=False)
+    table = Table("", "composition", "epsilon", "", box=None, pad_edge=False)
+    told = {"basic": f"and delta {found.basic_delta}", "zcdp": f"rho {found.rho}"}
     for name, shown, words in _RULES:
         value = found.to_json()[name]
-        text = "not known for these draws" if value is None else _two(value)
-        extra = f"; rho {found.rho}" if name == "zcdp" and found.rho is not None else ""
-        if name == "basic" and found.basic_delta != "0":
-            extra = f"; with delta {found.basic_delta}"
-        mark = "  <- governs" if name == governing.rule else ""
-        table.add_row(shown, text, f"{words}{extra}{mark}")
+        text = "not known" if value is None else _short(value)
+        beside = words if value is None or name not in told else told[name]
+        table.add_row("governs" if name == governing.rule else "", shown, text, beside)
     return table
 
 
-def _two(value: object) -> str:
+def _short(value: object) -> str:
     return value if isinstance(value, str) else f"{value:.4f}"
 
 

@@ -23,9 +23,11 @@ from trasgo_lib.budget.events import (
     DeclaredPlanEvent,
     DiscreteLaplaceEvent,
     ExponentialMechanismEvent,
+    FixedPartitionEvent,
     LaplaceEvent,
     LossEvent,
     NoisyMaxEvent,
+    PartitionEvent,
     PureEvent,
     SampledGaussianEvent,
     SparseVectorEvent,
@@ -202,12 +204,21 @@ def _renyi(events: Sequence[LossEvent], delta: Delta, max_rows: int) -> float | 
     counted = _counted(events)
     curve = []
     for order in ORDERS:
-        losses = [(renyi_loss(event, order, max_rows), times) for event, times in counted.items()]
+        losses = [(_divergence(event, order, max_rows), times) for event, times in counted.items()]
         if any(loss is None for loss, _ in losses):
             return None
         curve.append(math.fsum(float(loss) * times for loss, times in losses if loss is not None))
     found, _ = rdp_privacy_accountant.compute_epsilon(ORDERS, curve, float(delta.decimal))
     return float(found)
+
+
+def _divergence(event: LossEvent, order: int, max_rows: int) -> Decimal | None:
+    if not isinstance(event, PartitionEvent | FixedPartitionEvent | DeclaredPlanEvent):
+        return renyi_loss(event, order, max_rows)
+    try:
+        return charge(event, Composition("renyi", Delta(1), order), max_rows).rho.decimal
+    except BudgetError:
+        return None
 
 
 def _pld(events: Sequence[LossEvent], delta: Delta, max_rows: int) -> float | None:

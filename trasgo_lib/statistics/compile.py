@@ -81,10 +81,12 @@ def compile_statistics(loaded: LoadedStatistics) -> StatisticsPlan:
     charges: tuple[Charge, ...] = ()
     if base is not None:
         columns = Columns({unit.name: unit for unit in base.units}, faults)
+        before = len(faults.found)
         check_partitions(config, columns, base.max_rows)
+        is_parted = len(faults.found) == before
         check_composition(config, queries, columns)
         for position, spec in enumerate(config.queries):
-            query = _compile(with_part(spec, config), ("queries", position), columns, base, config)
+            query = _compile(with_part(spec, config) if is_parted else spec, ("queries", position), columns, base, config)
             if query is not None:
                 queries.append(query)
         if len(queries) == len(config.queries) and not faults.found:
