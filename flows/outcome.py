@@ -142,7 +142,7 @@ def outcome_of(session: Session, *, already: bool) -> Outcome:
     by_unit: dict[str, Cost] = {unit.name: Cost.zero() for unit in plan.units}
     for entry in session.records.charges_of(plan.dataset, plan.version):
         if entry.reservation is not None:
-            by_unit[entry.reservation.unit] = by_unit.get(entry.reservation.unit, Cost.zero()) + entry.cost
+            by_unit[entry.reservation.unit] = by_unit.get(entry.reservation.unit, Cost.zero()) + entry.loss
     published = record.state in _OVER
     return Outcome(
         release=prefix,

@@ -147,4 +147,5 @@ def _reservation(session: Session, draw: Draw) -> Reservation:
         input_digest=record.input_digest or "",
         event=unit.event(draw.level, draw.before),
         max_rows=plan.max_rows,
+        part=session.part,
     )

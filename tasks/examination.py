@@ -101,7 +101,10 @@ def _account(plan: ReleasePlan, account: Account) -> Iterator[Finding]:
     if (terms.unit, terms.max_rows) != (plan.privacy_unit, plan.max_rows):
         words = f"account {plan.account}: opened for unit {terms.unit} with at most {terms.max_rows} rows"
         yield Finding(Weight.FIX, words, "Correct privacy.unit, or open an account for this unit.")
-    if not total.fits(terms.cap):
+    if terms.governing.rule != "basic":
+        words = f"account {plan.account}: open, {terms.in_words(account.left)} left; {terms.composition} governs it"
+        yield Finding(Weight.FINE, words)
+    elif not total.fits(terms.cap):
         words = f"account {plan.account}: its cap ({terms.cap}) is below what this version may spend ({total})"
         yield Finding(Weight.FIX, words, "Lower the totals under `privacy`, or agree on an account with a larger cap.")
     elif not total.fits(account.left):

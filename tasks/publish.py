@@ -17,7 +17,6 @@ from tasks.session import RunRef, Session, open_session
 from tasks.signing import own_entries, previous_evidence, signing_of
 from tasks.waiting import announce, put_waiting
 from tasks.workspace import COMPARISON, ESTIMATES, INPUT_REPORT, LOSSES, RISK, Workspace
-from trasgo_lib.budget import Cost
 from trasgo_lib.checks import DATA_DOCS, CheckReport
 from trasgo_lib.errors import ConflictError, Reason
 from trasgo_lib.keys import KeyedDigest
@@ -190,17 +189,12 @@ def _facts(session: Session, rows: int, course: Course, checked: Checked) -> Rel
         plan=plan,
         rows=rows,
         outcomes=unit_outcomes(plan, course.draws, course.drawn_in, course.foreseen),
-        account_to_date=_account_to_date(session),
+        account_to_date=session.account_to_date(),
         checks=checked.report,
         created=session.event_of(State.CHECKED).at,
         library_version=drawn["library_version"],
         commit=drawn["commit"],
     )
-
-
-def _account_to_date(session: Session) -> Cost:
-    """The account up to this version's last charge: later charges of other versions must not change its files."""
-    return own_entries(session)[-1].spent
 
 
 def _put_evidence(session: Session, course: Course, state: State, checked: Checked | None = None) -> None:

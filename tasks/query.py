@@ -11,10 +11,10 @@ import trasgo_lib
 from tasks.made_with import made_with, source_revision
 from tasks.policies import IDEMPOTENT_IO, NOISE_DRAW, PURE, at_boundary
 from tasks.session import RunRef, Session, open_session
-from tasks.signing import own_entries, previous_evidence, signing_of
+from tasks.signing import previous_evidence, signing_of
 from tasks.waiting import announce
 from tasks.workspace import INPUT_REPORT, Workspace
-from trasgo_lib.budget import Cost
+from trasgo_lib.budget import Cost, cost
 from trasgo_lib.data import PrivateTable
 from trasgo_lib.errors import BudgetError, ConfigError, ConflictError, Reason
 from trasgo_lib.keys import KeyedDigest
@@ -229,19 +229,20 @@ def _contribution_key(session: Session, query: QueryPlan) -> bytes:
 
 
 def _reservation(session: Session, query: QueryPlan) -> Reservation:
-    plan, record = session.plan, session.begin()
+    plan, record, charge = session.plan, session.begin(), statistics_of(session).charge_of(query.name)
     return Reservation(
         account=plan.account,
         dataset=plan.dataset,
         version=plan.version,
         commitment=record.commitment,
-        unit=query.name,
-        chain_digest=query.digest,
+        unit=charge.name,
+        chain_digest=charge.digest,
         attempt=1,
-        level=query.cost.epsilon.text,
+        level=cost(charge.event, plan.max_rows).epsilon.text,
         input_digest=record.input_digest or "",
-        event=query.event,
+        event=charge.event,
         max_rows=plan.max_rows,
+        part=session.part,
     )
 
 
@@ -250,7 +251,7 @@ def _facts(session: Session, rows: int) -> StatisticsFacts:
     return StatisticsFacts(
         plan=statistics_of(session),
         rows=rows,
-        account_to_date=own_entries(session)[-1].spent,
+        account_to_date=session.account_to_date(),
         created=session.event_of(State.CHECKED).at,
         library_version=drawn["library_version"],
         commit=drawn["commit"],

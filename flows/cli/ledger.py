@@ -21,8 +21,15 @@ app = typer.Typer(help="Accounts and their charges.", no_args_is_help=True)
 
 _CONFIG = typer.Argument(help="A release file; it names the account and where the ledger is.")
 _JSON = typer.Option(False, "--json", help="One JSON object on standard output.")
-_EPSILON = typer.Option(..., "--epsilon", help="Cap for epsilon per privacy unit, decimal text.")
-_DELTA = typer.Option("0", "--delta", help="Cap for delta per privacy unit.")
+_EPSILON = typer.Option("0", "--epsilon", help="Cap for epsilon per privacy unit, decimal text: basic composition.")
+_DELTA = typer.Option("0", "--delta", help="Cap for delta per privacy unit; beside --rho: where it is read as epsilon.")
+_RHO = typer.Option("", "--rho", help="Cap for rho per privacy unit instead of epsilon: zCDP, or Renyi with an order.")
+_ORDER = typer.Option(0, "--renyi-order", help="Renyi order that governs the account; --rho then caps its divergence.")
+_PARTITION = typer.Option([], "--partition", help="Disjoint parts of the units: NAME=part,part,... Can be repeated.")
+_PARTS = typer.Option(1, "--parts-per-unit", help="Most parts of a partition in which one unit has rows; asserted.")
+_AT_DELTA = typer.Option(
+    "0.000001", "--at-delta", help="Delta at which compositions of an account in epsilon are told."
+)
 _GEO = typer.Option("0", "--geo-per-km", help="Cap for geo epsilon per kilometre and privacy unit.")
 _POPULATION = typer.Option(..., "--population", help="Whose records the account protects, in words; recorded for good.")
 _IF_ABSENT = typer.Option(False, "--if-absent", help="Do nothing when the account is open on these terms.")
@@ -37,11 +44,16 @@ def open_account(
     epsilon: str = _EPSILON,
     delta: str = _DELTA,
     geo_per_km: str = _GEO,
+    rho: str = _RHO,
+    renyi_order: int = _ORDER,
+    partition: list[str] = _PARTITION,
+    parts_per_unit: int = _PARTS,
     population: str = _POPULATION,
     if_absent: bool = _IF_ABSENT,
 ) -> None:
-    """Open the account a release file names: caps, population and unit are fixed for good."""
+    """Open the account a release file names: caps, composition, population, unit and parts are fixed for good."""
     with guarded():
+        from flows.cli.ledger_account import cap_in_epsilon, composition_of, partitions_of
         from tasks.places import wrapping_key
         from tasks.rotation import require_key_of
         from tasks.session import now
@@ -49,6 +61,8 @@ def open_account(
         from trasgo_lib.keys import digest_key_context, new_secret
         from trasgo_lib.records import AccountTerms
 
+        composition = composition_of(epsilon, delta, rho, renyi_order)
+        partitions = partitions_of(partition, parts_per_unit)
         plan, records = _open(config, create=True)
         records.require_open()
         terms = AccountTerms(
@@ -56,27 +70,36 @@ def open_account(
             population=population,
             unit=plan.privacy_unit,
             max_rows=plan.max_rows,
-            composition="basic",
-            cap=Cost.of(epsilon, delta, geo_per_km),
+            composition=composition.text,
+            cap=Cost.of("0", "0", geo_per_km, rho) if rho else Cost.of(epsilon, delta, geo_per_km),
+            partitions=partitions,
         )
         existing = next((account for account in records.accounts() if account.terms.name == plan.account), None)
         if existing is not None and if_absent and existing.terms == terms:
-            out.print(f"Account {plan.account}: open, {existing.left} left", markup=False)
+            out.print(f"Account {plan.account}: open, {terms.in_words(existing.left)} left", markup=False)
             return
         key = wrapping_key(plan, home())
         require_key_of(records, key)
         wrapped = key.wrap(new_secret(os.urandom), digest_key_context(plan.account), os.urandom)
         account = records.open_account(terms, wrapped, actor(), now())
-        out.print(f"Account {plan.account}: opened, cap {account.terms.cap}", markup=False)
+        cap, meant = terms.in_words(terms.cap), cap_in_epsilon(account)
+        means = "" if meant is None else f"; epsilon {meant} at delta {composition.delta.text}"
+        out.print(f"Account {plan.account}: opened, cap {cap}{means}", markup=False)
 
 
 @app.command("show")
-def show(config: Path = _CONFIG, as_json: bool = _JSON) -> None:
-    """What the account of a release file allows, has spent, and on what."""
+def show(config: Path = _CONFIG, at_delta: str = _AT_DELTA, as_json: bool = _JSON) -> None:
+    """What the account of a release file allows, has spent, on what, and what every composition makes of it."""
     with guarded(as_json):
+        from flows.cli.ledger_account import cap_in_epsilon, figures, figures_table
+        from trasgo_lib.amounts import Delta
+
         plan, records = _open(config, create=False)
         account = records.account(plan.account)
+        governing = account.terms.governing
         entries = [entry for entry in records.entries(plan.account) if entry.reservation is not None]
+        delta = governing.delta if governing.delta.units else Delta.parse(at_delta, where="--at-delta")
+        found = figures(account, entries, delta)
         if as_json:
             say_json(
                 {
@@ -85,6 +108,12 @@ def show(config: Path = _CONFIG, as_json: bool = _JSON) -> None:
                     "unit": account.terms.unit,
                     "max_rows": account.terms.max_rows,
                     "composition": account.terms.composition,
+                    "partitions": [
+                        {"name": one.name, "parts": list(one.parts), "parts_per_unit": one.parts_per_unit}
+                        for one in account.terms.partitions
+                    ],
+                    "cap_in_epsilon": cap_in_epsilon(account),
+                    "compositions": None if found is None else found.to_json() | {"governs": governing.rule},
                     "cap": account.terms.cap.to_json(),
                     "spent": account.spent.to_json(),
                     "left": account.left.to_json(),
@@ -97,6 +126,7 @@ def show(config: Path = _CONFIG, as_json: bool = _JSON) -> None:
                             "unit": entry.reservation.unit,
                             "attempt": entry.reservation.attempt,
                             "level": entry.reservation.level,
+                            "part": None if entry.reservation.part is None else list(entry.reservation.part),
                             "cost": entry.cost.to_json(),
                             "hash": entry.hash,
                         }
@@ -106,8 +136,12 @@ def show(config: Path = _CONFIG, as_json: bool = _JSON) -> None:
                 }
             )
             return
-        _print_account(account)
+        _print_account(account, cap_in_epsilon(account))
         out.print(_entry_table(entries))
+        if found is not None:
+            parts = ", parts one after another" if account.terms.partitions else ""
+            out.print(f"\nAll draws so far{parts}, at delta {delta.text}:", markup=False)
+            out.print(figures_table(found, governing))
 
 
 @app.command("check")
@@ -197,8 +231,8 @@ def _print_transfer(done: Transfer) -> None:
 
 
 def _entry_table(entries: Sequence[Entry]) -> Table:
-    names = ("epsilon", "delta", "geo per km")
-    used = [place for place in range(3) if any(entry.cost.components[place].units for entry in entries)]
+    names = ("epsilon", "delta", "geo per km", "rho")
+    used = [place for place in range(4) if any(entry.cost.components[place].units for entry in entries)]
     shown = (names[place] for place in used)
     table = Table("seq", "day", "release", "noise unit", "draw", "level", *shown, box=None, pad_edge=False)
     for entry in entries:
@@ -214,13 +248,16 @@ def _verdict(ok: bool) -> str:
     return "every hash, total and cap holds" if ok else "BROKEN"
 
 
-def _print_account(account: Account) -> None:
+def _print_account(account: Account, meant: str | None) -> None:
     terms = account.terms
     unit = "each row" if terms.unit == "row" else f"each {terms.unit} (at most {terms.max_rows} rows)"
     out.print(f"Account {terms.name}: {terms.population}", markup=False)
-    out.print(f"  protects {unit}; {terms.composition} composition", markup=False)
+    out.print(f"  protects {unit}; composition: {terms.composition}", markup=False)
+    for one in terms.partitions:
+        out.print(f"  {one.name}: {', '.join(one.parts)}; a unit in at most {one.parts_per_unit} of them", markup=False)
     for word, amounts in (("cap", terms.cap), ("spent", account.spent), ("left", account.left)):
-        out.print(f"  {word:5} {amounts}", markup=False)
+        means = f"; epsilon {meant} at delta {terms.governing.delta.text}" if meant and word == "cap" else ""
+        out.print(f"  {word:5} {terms.in_words(amounts)}{means}", markup=False)
 
 
 def _open(config: Path, *, create: bool) -> tuple[ReleasePlan, Records]:

@@ -51,7 +51,7 @@ def _document(session: Session, outcome: Outcome) -> dict[str, object]:
 
     kept = ("release", "state", "public", "restricted", "already_published", "spent", "manifest_sha256")
     told = {name: value for name, value in outcome.to_json().items() if name in kept}
-    spent = {query.name: outcome.spent_by_unit[query.name].to_json() for query in statistics_of(session).queries}
+    spent = {query.name: query.cost.to_json() for query in statistics_of(session).queries}
     told["spent"] = {"total": outcome.spent.to_json(), "queries": spent}
     return told | {"answers": [answer.to_json() for answer in read_answers(session)]}
 
@@ -66,7 +66,7 @@ def _print(session: Session, outcome: Outcome) -> None:
     out.print(f"  files    {place}", markup=False)
     out.print(f"  spent    {outcome.spent}", markup=False)
     account = session.records.account(session.plan.account)
-    out.print(f"  account  {session.plan.account}: {account.left} left\n", markup=False)
+    out.print(f"  account  {session.plan.account}: {account.terms.in_words(account.left)} left\n", markup=False)
     table = Table("query", "cell", "answer", "95 %", box=None, pad_edge=False)
     for answer in read_answers(session):
         for shown, cell in enumerate(answer.cells[:_MOST_SHOWN]):

@@ -7,8 +7,10 @@ it loads dp-accounting and with it scipy.
 from trasgo_lib.budget.accounting import Cost, cost
 from trasgo_lib.budget.events import (
     ApproximateEvent,
+    DeclaredPlanEvent,
     DiscreteLaplaceEvent,
     ExponentialMechanismEvent,
+    FixedPartitionEvent,
     GaussianEvent,
     GeoEvent,
     LaplaceEvent,
@@ -22,31 +24,39 @@ from trasgo_lib.budget.events import (
     SparseVectorEvent,
 )
 from trasgo_lib.budget.filters import BasicFilter, RenyiFilter, ZcdpFilter
-from trasgo_lib.budget.renyi import epsilon_of_rho, rho_within
+from trasgo_lib.budget.governing import Composition, Partition, Tally, charge
+from trasgo_lib.budget.renyi import epsilon_of_rho, rho_within, sampled_gaussian_within
 from trasgo_lib.budget.stored import event_from_json, event_to_json
 
 __all__ = [
     "ApproximateEvent",
     "BasicFilter",
+    "Composition",
     "Cost",
+    "DeclaredPlanEvent",
     "DiscreteLaplaceEvent",
     "ExponentialMechanismEvent",
+    "FixedPartitionEvent",
     "GaussianEvent",
     "GeoEvent",
     "LaplaceEvent",
     "LocalEvent",
     "LossEvent",
     "NoisyMaxEvent",
+    "Partition",
     "PartitionEvent",
     "PureEvent",
     "RenyiFilter",
     "RevealEvent",
     "SampledGaussianEvent",
     "SparseVectorEvent",
+    "Tally",
     "ZcdpFilter",
+    "charge",
     "cost",
     "epsilon_of_rho",
     "event_from_json",
     "event_to_json",
     "rho_within",
+    "sampled_gaussian_within",
 ]

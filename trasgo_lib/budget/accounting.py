@@ -7,16 +7,18 @@ is one ceiling per component, and a component never pays for another.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from decimal import localcontext
 from functools import reduce
 from typing import Any, Self
 
-from trasgo_lib.amounts import Amount, Delta, Epsilon, Geo
+from trasgo_lib.amounts import Amount, Delta, Epsilon, Geo, Rho
 from trasgo_lib.budget.events import (
     ApproximateEvent,
+    DeclaredPlanEvent,
     DiscreteLaplaceEvent,
     ExponentialMechanismEvent,
+    FixedPartitionEvent,
     GaussianEvent,
     GeoEvent,
     LaplaceEvent,
@@ -40,17 +42,20 @@ _LARGEST_EXPONENT = 60
 
 @dataclass(frozen=True, slots=True)
 class Cost:
-    """What is spent or may be spent, in the three amounts an account caps.
+    """What is spent or may be spent, in the amounts an account caps.
 
     Args:
         epsilon: privacy loss in nats, unit 1e-6; public.
         delta: failure probability, unit 1e-15; public.
         geo: geo-indistinguishability loss per kilometre, unit 1e-6 per km; public.
+        rho: zero-concentrated loss, or Renyi divergence of the account's order, unit 1e-9; only in accounts that such
+            a composition governs.
     """
 
     epsilon: Epsilon
     delta: Delta
     geo: Geo
+    rho: Rho = field(default_factory=lambda: Rho(0))
 
     @classmethod
     def zero(cls) -> Self:
@@ -58,20 +63,24 @@ class Cost:
         return cls(Epsilon(0), Delta(0), Geo(0))
 
     @classmethod
-    def of(cls, epsilon: str = "0", delta: str = "0", geo: str = "0") -> Self:
+    def of(cls, epsilon: str = "0", delta: str = "0", geo: str = "0", rho: str = "0") -> Self:
         """Read a cost from decimal texts; zero is allowed in each.
 
         Raises:
             AmountError: for a text that is not an exact, finite, non-negative amount.
         """
-        return cls(Epsilon.parse(epsilon, zero=True), Delta.parse(delta, zero=True), Geo.parse(geo, zero=True))
+        exact = Epsilon.parse(epsilon, zero=True), Delta.parse(delta, zero=True), Geo.parse(geo, zero=True)
+        return cls(*exact, Rho.parse(rho, zero=True))
 
     def __add__(self, other: Cost) -> Cost:
-        return Cost(self.epsilon + other.epsilon, self.delta + other.delta, self.geo + other.geo)
+        return Cost(self.epsilon + other.epsilon, self.delta + other.delta, self.geo + other.geo, self.rho + other.rho)
+
+    def __sub__(self, other: Cost) -> Cost:
+        return Cost(self.epsilon - other.epsilon, self.delta - other.delta, self.geo - other.geo, self.rho - other.rho)
 
     def fits(self, cap: Cost) -> bool:
         """Whether no component is above that of ``cap``."""
-        return self.epsilon <= cap.epsilon and self.delta <= cap.delta and self.geo <= cap.geo
+        return all(one.units <= most.units for one, most in zip(self.components, cap.components, strict=True))
 
     def left(self, cap: Cost) -> Cost:
         """What remains below ``cap``, per component; zero where it is reached.
@@ -83,12 +92,13 @@ class Cost:
             Epsilon(max(0, cap.epsilon.units - self.epsilon.units)),
             Delta(max(0, cap.delta.units - self.delta.units)),
             Geo(max(0, cap.geo.units - self.geo.units)),
+            Rho(max(0, cap.rho.units - self.rho.units)),
         )
 
     @property
-    def components(self) -> tuple[Amount, Amount, Amount]:
-        """Epsilon, delta and geo epsilon, in this order."""
-        return (self.epsilon, self.delta, self.geo)
+    def components(self) -> tuple[Amount, Amount, Amount, Amount]:
+        """Epsilon, delta, geo epsilon and rho, in this order."""
+        return (self.epsilon, self.delta, self.geo, self.rho)
 
     @property
     def is_zero(self) -> bool:
@@ -97,7 +107,9 @@ class Cost:
 
     def to_json(self) -> dict[str, str]:
         """Decimal texts by component, as written in ledgers and statements."""
-        return {"epsilon": self.epsilon.text, "delta": self.delta.text, "geo": self.geo.text}
+        written = {"epsilon": self.epsilon.text, "delta": self.delta.text, "geo": self.geo.text}
+        # a rho of zero is not written, so that hashed documents of accounts without one keep their form
+        return written | ({"rho": self.rho.text} if self.rho.units else {})
 
     @classmethod
     def from_json(cls, document: Mapping[str, str]) -> Self:
@@ -106,18 +118,19 @@ class Cost:
         Raises:
             AmountError: for a component that is absent, unknown or not an exact amount.
         """
-        if set(document) != {"epsilon", "delta", "geo"}:
+        if set(document) - {"rho"} != {"epsilon", "delta", "geo"} or document.get("rho") == "0":
             raise AmountError.of(
                 Reason.BAD_AMOUNT,
                 "cost",
-                required="epsilon, delta and geo",
+                required="epsilon, delta and geo, and a rho above zero where there is one",
                 came=", ".join(sorted(map(str, document))) or "nothing",
                 fix="Write all three, as decimal text.",
             )
-        return cls.of(document["epsilon"], document["delta"], document["geo"])
+        return cls.of(document["epsilon"], document["delta"], document["geo"], document.get("rho", "0"))
 
     def __str__(self) -> str:
-        return f"epsilon {self.epsilon.text}, delta {self.delta.text}, geo epsilon {self.geo.text} per km"
+        rho = f", rho {self.rho.text}" if self.rho.units else ""
+        return f"epsilon {self.epsilon.text}, delta {self.delta.text}, geo epsilon {self.geo.text} per km{rho}"
 
 
 def cost(event: LossEvent, max_rows: int = 1) -> Cost:
@@ -195,35 +208,52 @@ def _gaussian(event: GaussianEvent, max_rows: int) -> Cost:
 
 
 def _sampled_gaussian(event: SampledGaussianEvent, max_rows: int) -> Cost:
-    """Replacing a row takes one out and puts one in, and a unit has m rows: group privacy of 2 m steps."""
-    one = epsilon_of_sampled_gaussian(event.rate, event.noise_multiplier, event.steps, event.delta)
-    group = 2 * max_rows
-    return Cost(one.times(group), _group_delta(one, event.delta, group), Geo(0))
+    return Cost(epsilon_of_sampled_gaussian(event, max_rows), event.delta, Geo(0))
 
 
 def _partition(event: PartitionEvent, max_rows: int) -> Cost:
-    """A unit that is replaced can lie in other parts afterwards: its m rows leave up to m and enter up to m others.
+    return of_partition(event, max_rows, cost)
 
-    Local draws are charged m times over in the two costliest parts, which is no less than once in 2 m parts. A central
-    query counts all rows of a unit once, however few of them lie in its part, so the 2 m costliest parts are charged.
+
+def of_partition(event: PartitionEvent, max_rows: int, price: Callable[[LossEvent, int], Cost]) -> Cost:
+    """What draws from disjoint parts cost, when a replaced unit may lie in other parts afterwards.
+
+    Its m rows leave up to m parts and enter up to m others. Local draws are priced m times over in the two costliest
+    parts, which is no less than once in 2 m parts. A central query counts all rows of a unit once, however few of them
+    lie in its part, so the 2 m costliest parts are priced.
+
+    Args:
+        event: the draws by part.
+        max_rows: most rows of one privacy unit, m.
+        price: what a single event costs.
     """
     local, central = [], []
     for _, events in event.parts:
-        local.append(_sum(cost(one, max_rows) for one in events if isinstance(one, _GROWS_WITH_ROWS)))
-        central.append(_sum(cost(one, max_rows) for one in events if not isinstance(one, _GROWS_WITH_ROWS)))
-    return _costliest(local, 2) + _costliest(central, 2 * max_rows)
+        local.append(_sum(price(one, max_rows) for one in events if isinstance(one, _GROWS_WITH_ROWS)))
+        central.append(_sum(price(one, max_rows) for one in events if not isinstance(one, _GROWS_WITH_ROWS)))
+    return costliest(local, 2) + costliest(central, 2 * max_rows)
+
+
+def _fixed_partition(event: FixedPartitionEvent, max_rows: int) -> Cost:
+    each = [_sum(cost(one, max_rows) for one in events) for _, events in event.parts]
+    return costliest(each, event.parts_per_unit)
+
+
+def _declared_plan(event: DeclaredPlanEvent, max_rows: int) -> Cost:
+    return Cost(event.epsilon, event.delta, Geo(0))
 
 
 def _sum(costs: Iterable[Cost]) -> Cost:
     return reduce(Cost.__add__, costs, Cost.zero())
 
 
-def _costliest(costs: Sequence[Cost], parts: int) -> Cost:
+def costliest(costs: Sequence[Cost], parts: int) -> Cost:
     """The sum of the largest ``parts`` amounts of each component, whichever parts they are of."""
     return Cost(
         Epsilon(sum(sorted(one.epsilon.units for one in costs)[-parts:])),
         Delta(sum(sorted(one.delta.units for one in costs)[-parts:])),
         Geo(sum(sorted(one.geo.units for one in costs)[-parts:])),
+        Rho(sum(sorted(one.rho.units for one in costs)[-parts:])),
     )
 
 
@@ -243,6 +273,8 @@ _RULES: Mapping[type[LossEvent], Callable[[Any, int], Cost]] = {
     SparseVectorEvent: _per_unit,
     SampledGaussianEvent: _sampled_gaussian,
     PartitionEvent: _partition,
+    FixedPartitionEvent: _fixed_partition,
+    DeclaredPlanEvent: _declared_plan,
 }
 
 

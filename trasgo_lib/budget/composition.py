@@ -13,26 +13,36 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from decimal import Decimal
 from functools import reduce
 from typing import Any
 
-from trasgo_lib.amounts import Delta, Rho
+from trasgo_lib.amounts import Delta, Epsilon, Rho
 from trasgo_lib.budget.accounting import Cost, cost
 from trasgo_lib.budget.events import (
+    DeclaredPlanEvent,
     DiscreteLaplaceEvent,
     ExponentialMechanismEvent,
+    FixedPartitionEvent,
     LaplaceEvent,
     LossEvent,
     NoisyMaxEvent,
+    PartitionEvent,
     PureEvent,
+    SampledGaussianEvent,
     SparseVectorEvent,
 )
-from trasgo_lib.budget.renyi import ORDERS, epsilon_of_rho, renyi_loss, rho_of
+from trasgo_lib.budget.governing import Composition, charge
+from trasgo_lib.budget.renyi import ORDERS, epsilon_of_rho, renyi_loss
+from trasgo_lib.errors import BudgetError, Reason
 
 _PURE = PureEvent | LaplaceEvent | DiscreteLaplaceEvent | ExponentialMechanismEvent | NoisyMaxEvent | SparseVectorEvent
 _PLACES = 4
 _INTERVAL = 1e-4
 """Grid of the privacy loss distributions, nats; losses are rounded up to it."""
+
+_LARGEST_LOSS = 500
+"""Losses beyond this protect nobody and overflow floats."""
 
 _WIDEST_STEPS = 2**14
 """Discrete Laplace laws of larger sensitivity have too many outcomes to list; any pure law bounds them."""
@@ -67,26 +77,97 @@ class Compositions:
         return {name: getattr(self, name) for name in self.__slots__}
 
 
-def compositions(events: Sequence[LossEvent], delta: Delta, max_rows: int = 1) -> Compositions:
+def compositions(
+    events: Sequence[LossEvent], delta: Delta, max_rows: int = 1, declared: Sequence[LossEvent] | None = None
+) -> Compositions:
     """Every composition of a list of events.
 
     Args:
         events: in any order; at least one.
         delta: failure probability of the whole, above zero.
         max_rows: most rows of one privacy unit; counts for local draws only.
+        declared: the same draws as a plan that was fixed in advance would hold them, a chain as one draw of its highest
+            level; what advanced composition and privacy loss distributions are computed of. Default ``events``.
     """
+    declared = events if declared is None else declared
     total = reduce(Cost.__add__, (cost(event, max_rows) for event in events))
     rho = _total_rho(events, max_rows)
     return Compositions(
         delta=delta.text,
         basic=total.epsilon.text,
         basic_delta=total.delta.text,
-        advanced=_up(_advanced(events, delta, max_rows)),
+        advanced=_up(_advanced(declared, delta, max_rows)),
         zcdp=None if rho is None else float(epsilon_of_rho(rho, delta).decimal) if rho.units else 0.0,
         rho=None if rho is None else rho.text,
         renyi=_up(_renyi(events, delta, max_rows)),
-        pld=_up(_pld(events, delta, max_rows)),
+        pld=_up(_pld(declared, delta, max_rows)),
     )
+
+
+def pld_epsilon_of_sampled_gaussian(event: SampledGaussianEvent, max_rows: int = 1) -> float:
+    """What privacy loss distributions say of sampled Gaussian steps for a replaced unit; confirms their charge.
+
+    The steps' distribution is that of one row added or taken out, both directions; from there it is group privacy of
+    2 m rows, since no pair of laws is proved to dominate a replaced row of a Poisson sample.
+
+    Args:
+        event: the steps, all of them.
+        max_rows: most rows of one privacy unit.
+
+    Returns:
+        The epsilon at the event's delta, rounded up to 1e-4.
+
+    Source:
+        Koskela, Jalko, Honkela (2020); Vadhan, "The Complexity of Differential Privacy" (2017), Lemma 2.2.
+    """
+    from dp_accounting.pld import privacy_loss_distribution as distributions
+
+    law = distributions.from_gaussian_mechanism(
+        float(event.noise_multiplier), sampling_prob=float(event.rate), value_discretization_interval=_INTERVAL
+    ).self_compose(event.steps)
+    group, target = 2 * max_rows, float(event.delta.decimal)
+
+    def fails(epsilon: float) -> float:
+        each = epsilon / group
+        return float(law.get_delta_for_epsilon(each)) * math.expm1(epsilon) / math.expm1(each)
+
+    low, high = 0.0, 1.0
+    while fails(high) > target:
+        low, high = high, 2 * high
+        if high > _LARGEST_LOSS:
+            return math.inf
+    while high - low > 10**-_PLACES / 4:
+        middle = (low + high) / 2
+        low, high = (low, middle) if fails(middle) <= target else (middle, high)
+    return math.ceil(high * 10**_PLACES) / 10**_PLACES
+
+
+def declared_plan(events: Sequence[LossEvent], delta: Delta) -> DeclaredPlanEvent:
+    """One event for central draws that are all declared before data is opened.
+
+    Distributions are pessimistic and computed in floats; they are read at a delta one per cent smaller, far more than
+    what the floats are off, and the epsilon is rounded up to 1e-4. It is never above the sum of the epsilons.
+
+    Args:
+        events: the draws, whatever their order.
+        delta: the failure probability that is charged, above zero.
+
+    Raises:
+        BudgetError: a draw whose distribution is not known.
+    """
+    below = Delta.floor(delta.fraction * 99 / 100)
+    found = _pld(events, below, 1) if below.units else None
+    if found is None:
+        raise BudgetError.of(
+            Reason.UNKNOWN_NAME,
+            "loss event",
+            required="central draws whose privacy loss distributions are known, and a delta that can be read",
+            came=", ".join(sorted({type(event).__name__ for event in events})),
+            fix="Give every query an epsilon and no delta, or leave composition: pld out.",
+        )
+    total = sum(cost(event).epsilon.units for event in events)
+    units = max(1, min(Epsilon.ceil(Decimal(repr(_up(found)))).units, total))
+    return DeclaredPlanEvent(Epsilon(units), delta, tuple(events))
 
 
 def _up(value: float | None) -> float | None:
@@ -94,10 +175,16 @@ def _up(value: float | None) -> float | None:
 
 
 def _total_rho(events: Sequence[LossEvent], max_rows: int) -> Rho | None:
-    losses = [rho_of(event, max_rows) for event in events]
-    if any(loss is None for loss in losses):
+    rule, total = Composition("zcdp", Delta(1)), Rho(0)
+    try:
+        for event in events:
+            price = charge(event, rule, max_rows)
+            if price.geo.units:
+                return None
+            total += price.rho
+    except BudgetError:
         return None
-    return Rho(sum(loss.units for loss in losses if loss is not None))
+    return total
 
 
 def _advanced(events: Sequence[LossEvent], delta: Delta, max_rows: int) -> float | None:
@@ -105,7 +192,7 @@ def _advanced(events: Sequence[LossEvent], delta: Delta, max_rows: int) -> float
     if not all(isinstance(event, _PURE) for event in events):
         return None
     losses = [float(cost(event, max_rows).epsilon.decimal) for event in events]
-    if max(losses) > 500:
+    if max(losses) > _LARGEST_LOSS:
         return None
     spread = math.sqrt(2 * math.log(1 / float(delta.decimal)) * math.fsum(loss**2 for loss in losses))
     return spread + math.fsum(loss * math.expm1(loss) for loss in losses)
@@ -117,7 +204,7 @@ def _renyi(events: Sequence[LossEvent], delta: Delta, max_rows: int) -> float | 
     counted = _counted(events)
     curve = []
     for order in ORDERS:
-        losses = [(renyi_loss(event, order, max_rows), times) for event, times in counted.items()]
+        losses = [(_divergence(event, order, max_rows), times) for event, times in counted.items()]
         if any(loss is None for loss, _ in losses):
             return None
         curve.append(math.fsum(float(loss) * times for loss, times in losses if loss is not None))
@@ -125,9 +212,20 @@ def _renyi(events: Sequence[LossEvent], delta: Delta, max_rows: int) -> float | 
     return float(found)
 
 
+def _divergence(event: LossEvent, order: int, max_rows: int) -> Decimal | None:
+    if not isinstance(event, PartitionEvent | FixedPartitionEvent | DeclaredPlanEvent):
+        return renyi_loss(event, order, max_rows)
+    try:
+        return charge(event, Composition("renyi", Delta(1), order), max_rows).rho.decimal
+    except BudgetError:
+        return None
+
+
 def _pld(events: Sequence[LossEvent], delta: Delta, max_rows: int) -> float | None:
     from dp_accounting.pld import privacy_loss_distribution as distributions
 
+    if len(events) == 1 and isinstance(events[0], SampledGaussianEvent) and events[0].delta == delta:
+        return pld_epsilon_of_sampled_gaussian(events[0], max_rows)
     composed: Any = None
     for event, times in _counted(events).items():
         rule = _LAWS.get(type(event))

@@ -129,7 +129,7 @@ class SampledGaussianEvent:
         rate: probability that a row is in a sample, decimal text between 0 and 1.
         noise_multiplier: noise over the clipping norm, decimal text above 0.
         steps: how many.
-        delta: the failure probability at which all of them are charged.
+        delta: the failure probability at which all of them together are charged, for a unit that is replaced.
     """
 
     rate: str
@@ -160,9 +160,51 @@ class PartitionEvent:
     parts: tuple[tuple[str, tuple[LossEvent, ...]], ...]
 
     def __post_init__(self) -> None:
-        names = [name for name, _ in self.parts]
-        if not names or len(set(names)) != len(names) or not all(events for _, events in self.parts):
-            raise _bad_event("parts of different names, each with something drawn from it", "something else")
+        _require_parts(self.parts)
+
+
+@dataclass(frozen=True, slots=True)
+class FixedPartitionEvent:
+    """Draws from declared disjoint parts of the units: which parts a unit lies in is public and is never replaced.
+
+    Args:
+        name: the declared partition.
+        parts_per_unit: most parts in which one unit has rows.
+        parts: each part with what was drawn from it.
+    """
+
+    name: str
+    parts_per_unit: int
+    parts: tuple[tuple[str, tuple[LossEvent, ...]], ...]
+
+    def __post_init__(self) -> None:
+        _require_count("parts_per_unit", self.parts_per_unit)
+        _require_parts(self.parts)
+        if any(isinstance(one, PartitionEvent | FixedPartitionEvent) for _, events in self.parts for one in events):
+            raise _bad_event("parts of one partition", "a partition within a part")
+
+
+@dataclass(frozen=True, slots=True)
+class DeclaredPlanEvent:
+    """Central draws that were all declared before data was opened, charged once for their composed loss.
+
+    Args:
+        epsilon: what privacy loss distributions say of all of them at ``delta``; computed when the plan is compiled,
+            and again by whoever verifies it.
+        delta: the failure probability that is charged.
+        events: the draws.
+    """
+
+    epsilon: Epsilon
+    delta: Delta
+    events: tuple[LossEvent, ...]
+
+    def __post_init__(self) -> None:
+        known = LaplaceEvent | DiscreteLaplaceEvent | ExponentialMechanismEvent | NoisyMaxEvent | SparseVectorEvent
+        if not self.epsilon.units or not self.delta.units or not all(isinstance(one, known) for one in self.events):
+            raise _bad_event("an epsilon, a delta, and central draws whose distributions are known", "something else")
+        if not self.events:
+            raise _bad_event("at least one draw", "none")
 
 
 LocalEvent = PureEvent | ApproximateEvent | GeoEvent | RevealEvent
@@ -181,7 +223,15 @@ LossEvent = (
     | SparseVectorEvent
     | SampledGaussianEvent
     | PartitionEvent
+    | FixedPartitionEvent
+    | DeclaredPlanEvent
 )
+
+
+def _require_parts(parts: tuple[tuple[str, tuple[LossEvent, ...]], ...]) -> None:
+    names = [name for name, _ in parts]
+    if not names or len(set(names)) != len(names) or not all(events for _, events in parts):
+        raise _bad_event("parts of different names, each with something drawn from it", "something else")
 
 
 def _require_count(name: str, count: object) -> None:

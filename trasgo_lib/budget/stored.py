@@ -9,8 +9,10 @@ from typing import Any
 from trasgo_lib.amounts import Delta, Epsilon, Geo, Rho
 from trasgo_lib.budget.events import (
     ApproximateEvent,
+    DeclaredPlanEvent,
     DiscreteLaplaceEvent,
     ExponentialMechanismEvent,
+    FixedPartitionEvent,
     GaussianEvent,
     GeoEvent,
     LaplaceEvent,
@@ -65,6 +67,13 @@ def _parts(text: object) -> tuple[tuple[str, tuple[LossEvent, ...]], ...]:
         raise _unknown_event("parts of another form") from None
 
 
+def _draws(text: object) -> tuple[LossEvent, ...]:
+    try:
+        return tuple(event_from_json(event) for event in json.loads(_text(text)))
+    except (ValueError, TypeError, RecursionError):
+        raise _unknown_event("draws of another form") from None
+
+
 _FORMS: Mapping[str, tuple[type[LossEvent], Mapping[str, Callable[[object], Any]]]] = {
     "pure": (PureEvent, {"epsilon": _epsilon_or_zero}),
     "approximate": (ApproximateEvent, {"epsilon": _epsilon_or_zero, "delta": _delta}),
@@ -81,6 +90,8 @@ _FORMS: Mapping[str, tuple[type[LossEvent], Mapping[str, Callable[[object], Any]
         {"rate": _text, "noise_multiplier": _text, "steps": _count, "delta": _delta},
     ),
     "partition": (PartitionEvent, {"name": _text, "parts": _parts}),
+    "fixed_partition": (FixedPartitionEvent, {"name": _text, "parts_per_unit": _count, "parts": _parts}),
+    "declared_plan": (DeclaredPlanEvent, {"epsilon": _epsilon, "delta": _delta, "events": _draws}),
 }
 """Each stored type with its event and how its parameters are read, in the order of the event's fields."""
 
@@ -96,9 +107,12 @@ def event_to_json(event: LossEvent) -> dict[str, str]:
     name = _NAMES.get(type(event))
     if name is None:
         raise _unknown_event(type(event).__name__)
-    if isinstance(event, PartitionEvent):
-        return {"type": name, "name": event.name, "parts": _parts_text(event)}
-    return {"type": name, **{key: str(getattr(event, key)) for key in _FORMS[name][1]}}
+    written = {key: str(getattr(event, key)) for key in _FORMS[name][1]}
+    if isinstance(event, PartitionEvent | FixedPartitionEvent):
+        written["parts"] = _parts_text(event)
+    if isinstance(event, DeclaredPlanEvent):
+        written["events"] = _compact([event_to_json(one) for one in event.events])
+    return {"type": name, **written}
 
 
 def event_from_json(document: Mapping[str, str]) -> LossEvent:
@@ -115,9 +129,13 @@ def event_from_json(document: Mapping[str, str]) -> LossEvent:
     return kind(**{key: read(rest[key]) for key, read in readers.items()})
 
 
-def _parts_text(event: PartitionEvent) -> str:
+def _parts_text(event: PartitionEvent | FixedPartitionEvent) -> str:
     parts = [[name, [event_to_json(one) for one in events]] for name, events in event.parts]
-    return json.dumps(parts, ensure_ascii=True, separators=(",", ":"), sort_keys=True)
+    return _compact(parts)
+
+
+def _compact(document: object) -> str:
+    return json.dumps(document, ensure_ascii=True, separators=(",", ":"), sort_keys=True)
 
 
 def _unknown_event(came: str) -> BudgetError:

@@ -6,6 +6,7 @@ from typing import Annotated, Literal
 
 from pydantic import Discriminator, Field, Tag, model_validator
 
+from trasgo_lib.config.partitions import PartOfQuery
 from trasgo_lib.config.shape import (
     ColumnName,
     DecimalText,
@@ -65,6 +66,11 @@ class _Query(Model):
         default=(),
         description="rows that count: those that meet every condition; default all",
         examples=[[{"column": "region", "codes": ["south"]}]],
+    )
+    part: PartOfQuery | None = Field(
+        default=None,
+        description="the declared part whose rows count; queries of different parts compose in parallel",
+        examples=[{"of": "region", "part": "coast"}],
     )
     epsilon: EpsilonText | None = Field(
         default=None, description="loss per privacy unit, nats; alone, or with delta", examples=["0.5"]

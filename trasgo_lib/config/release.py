@@ -182,6 +182,19 @@ def _unit_kind(value: object) -> str:
     return "?column" if isinstance(value, (dict, UnitColumn)) else "?row"
 
 
+class PartSpec(Model):
+    """The part of an account's units that the source holds, when it holds no others."""
+
+    of: Text = Field(description="partition that the account declared when it was opened", examples=["region"])
+    part: Text = Field(description="its part, whose units alone the source holds", examples=["north"])
+    parts_per_unit: int = Field(
+        ge=1,
+        le=10**6,
+        description="most parts in which one unit has rows, as the account declared it; asserted, not looked up",
+        examples=[1],
+    )
+
+
 class Privacy(Model):
     """The budget, whose record it protects, and the account that pays."""
 
@@ -194,6 +207,11 @@ class Privacy(Model):
     unit: Annotated[
         Annotated[Literal["row"], Tag("?row")] | Annotated[UnitColumn, Tag("?column")], Discriminator(_unit_kind)
     ] = Field(default="row", description="row, or the column that says whose row it is", examples=["row"])
+    partition: PartSpec | None = Field(
+        default=None,
+        description="the part this version is about, whose charges compose in parallel with those of other parts",
+        examples=[{"of": "region", "part": "north", "parts_per_unit": 1}],
+    )
     row_order: Literal["shuffle", "source"] = Field(
         default="shuffle",
         description="shuffle (keyed), or source: you assert that the order tells nothing",

@@ -7,6 +7,7 @@ from typing import Annotated
 from pydantic import Field
 
 from trasgo_lib.config.columns import Column
+from trasgo_lib.config.partitions import PartitionSpec, PlanComposition
 from trasgo_lib.config.publishing import Publish
 from trasgo_lib.config.queries import Query
 from trasgo_lib.config.release import Keys, LedgerSpec, Privacy, ReleaseConfig, ReleaseInfo, Source
@@ -31,6 +32,24 @@ class StatisticsConfig(Model):
         le=2**40,
         description="declared number of rows, public: deltas must lie below one in it; needed beside a delta",
         examples=[28000],
+    )
+    partitions: Many[PartitionSpec] = Field(
+        default=(),
+        description="disjoint parts of the rows, whose queries compose in parallel",
+        examples=[
+            [
+                {
+                    "name": "region",
+                    "column": "region",
+                    "parts": [{"name": "coast", "codes": ["south", "west"]}, {"name": "inland", "codes": ["north"]}],
+                }
+            ]
+        ],
+    )
+    composition: PlanComposition | None = Field(
+        default=None,
+        description="charge all queries of this file once, for their composed loss; default each by itself",
+        examples=[{"rule": "pld", "delta": "1e-9"}],
     )
     queries: Annotated[Many[Query], at_least(1, "query")] = Field(
         description="what is asked, and what each answer may cost",

@@ -8,11 +8,12 @@ only visible against a head kept elsewhere; the report lists the heads for that.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from typing import Any
 
 import sqlalchemy as sa
 
-from trasgo_lib.budget import Cost, cost
+from trasgo_lib.budget import Cost, Tally
 from trasgo_lib.errors import Fault, TrasgoError
 from trasgo_lib.records import documents, guards, ledger
 from trasgo_lib.records.chain_decisions import broken, check_decision
@@ -75,13 +76,15 @@ def _check_orphans(
 def _check_account(row: _Row, rows: Sequence[_Row], versions: Sequence[_Row]) -> Iterator[Fault]:
     where = f"account {row.name}"
     yield from _check_links(where, "entry", row, rows)
-    total, opened = Cost.zero(), False
+    total, opened, tally = Cost.zero(), False, _empty_tally(rows)
     for stored in rows:
         place = f"{where}, entry {stored.seq}"
         try:
             entry = documents.read_entry(stored.document)
             total += entry.cost
-            yield from _check_entry(place, entry, stored, total, versions)
+            before, tally = tally, _after(tally, entry)
+            due = None if before is None or tally is None else tally.total - before.total
+            yield from _check_entry(place, entry, stored, total, versions, due)
             opened = opened or entry.kind == "open"
         except TrasgoError:
             yield broken(place, "a document that can be read", "one that cannot")
@@ -98,6 +101,22 @@ def _check_account(row: _Row, rows: Sequence[_Row], versions: Sequence[_Row]) ->
         yield broken(where, "terms and amounts that can be read", "some that cannot")
 
 
+def _empty_tally(rows: Sequence[_Row]) -> Tally | None:
+    """What the account deducts, from nothing on, under the terms its first entry binds; None when there are none."""
+    try:
+        terms = documents.read_terms(rows[0].document)
+    except (TrasgoError, IndexError):
+        return None
+    return Tally(terms.governing, terms.max_rows, terms.partitions)
+
+
+def _after(tally: Tally | None, entry: Entry) -> Tally | None:
+    drawn = entry.reservation
+    if tally is None or drawn is None:
+        return tally
+    return replace(tally, max_rows=drawn.max_rows).after(drawn.event, drawn.part)
+
+
 def _announced(rows: Sequence[_Row]) -> list[str]:
     found = []
     for stored in rows:
@@ -109,9 +128,12 @@ def _announced(rows: Sequence[_Row]) -> list[str]:
     return found
 
 
-def _check_entry(place: str, entry: Entry, stored: _Row, total: Cost, versions: Sequence[_Row]) -> Iterator[Fault]:
+def _check_entry(
+    place: str, entry: Entry, stored: _Row, total: Cost, versions: Sequence[_Row], due: Cost | None
+) -> Iterator[Fault]:
     drawn = entry.reservation
-    columns = (stored.account, stored.seq, stored.kind, stored.prev, stored.epsilon, stored.delta, stored.geo)
+    amounts = (stored.epsilon, stored.delta, stored.geo, stored.rho)
+    columns = (stored.account, stored.seq, stored.kind, stored.prev, *amounts)
     written = (entry.account, entry.seq, entry.kind, entry.prev, *(amount.units for amount in entry.cost.components))
     draw = (None, None, None)
     if drawn is not None:
@@ -128,8 +150,8 @@ def _check_entry(place: str, entry: Entry, stored: _Row, total: Cost, versions: 
         if not entry.cost.is_zero:
             yield broken(place, "an opening that costs nothing", str(entry.cost))
         return
-    if cost(drawn.event, drawn.max_rows) != entry.cost:
-        yield broken(place, f"the cost of its loss event, {cost(drawn.event, drawn.max_rows)}", str(entry.cost))
+    if due is not None and due != entry.cost:
+        yield broken(place, f"the cost of its loss event, {due}", str(entry.cost))
     known = {(row.dataset, row.version, row.account, row.commitment) for row in versions}
     if (drawn.dataset, drawn.version, entry.account, drawn.commitment) not in known:
         yield broken(place, "a version with this account and root", "none")

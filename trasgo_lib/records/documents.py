@@ -14,7 +14,7 @@ from typing import Any
 
 import rfc8785
 
-from trasgo_lib.budget import Cost, event_from_json, event_to_json
+from trasgo_lib.budget import Cost, Partition, event_from_json, event_to_json
 from trasgo_lib.errors import ConfigError, Reason, StoreError, TrasgoError
 from trasgo_lib.records.model import AccountTerms, Entry, Event, Reservation, State
 
@@ -105,6 +105,8 @@ def charge_entry(reservation: Reservation, charged: Cost, spent: Cost, seq: int,
     """
     body = {name: getattr(reservation, name) for name in _IDENTITY}
     body |= {"event": event_to_json(reservation.event), "max_rows": reservation.max_rows}
+    if reservation.part is not None:
+        body |= {"part": list(reservation.part)}
     return _entry(reservation.account, seq, "charge", reservation, charged, spent, at, prev, body)
 
 
@@ -156,6 +158,7 @@ def read_entry(document: str) -> Entry:
                 account=body["account"],
                 event=event_from_json(body["event"]),
                 max_rows=body["max_rows"],
+                part=_read_part(body),
                 **{name: body[name] for name in _IDENTITY},
             )
         return Entry(
@@ -183,7 +186,9 @@ def read_terms(document: str) -> AccountTerms:
     try:
         body = load(document)
         terms = dict(body["terms"])
-        return AccountTerms(name=body["account"], cap=Cost.from_json(terms.pop("cap")), **terms)
+        partitions = partitions_from_json(terms.pop("partitions", []))
+        cap = Cost.from_json(terms.pop("cap"))
+        return AccountTerms(name=body["account"], cap=cap, partitions=partitions, **terms)
     except (TrasgoError, ValueError, KeyError, TypeError, AttributeError, RecursionError):
         raise _unreadable("opening entry") from None
 
@@ -232,8 +237,34 @@ def _entry(
     return Entry(account, seq, kind, reservation, charged, spent, at, prev, sha256(document), document)  # type: ignore[arg-type]
 
 
+def partitions_to_json(partitions: tuple[Partition, ...]) -> list[dict[str, object]]:
+    """Declared partitions as strict JSON."""
+    return [{"name": one.name, "parts": list(one.parts), "parts_per_unit": one.parts_per_unit} for one in partitions]
+
+
+def partitions_from_json(document: list[dict[str, Any]]) -> tuple[Partition, ...]:
+    """Read what :func:`partitions_to_json` wrote.
+
+    Raises:
+        ConfigError: parts that are none.
+        KeyError: a key is absent.
+    """
+    return tuple(Partition(one["name"], tuple(one["parts"]), one["parts_per_unit"]) for one in document)
+
+
+def _read_part(body: Mapping[str, Any]) -> tuple[str, str] | None:
+    if "part" not in body:
+        return None
+    of, name = body["part"]
+    if not isinstance(of, str) or not isinstance(name, str):
+        raise ValueError
+    return of, name
+
+
 def _terms_to_json(terms: AccountTerms) -> dict[str, object]:
-    return {
+    # an account without partitions is written as before there were any
+    parted = {"partitions": partitions_to_json(terms.partitions)} if terms.partitions else {}
+    return parted | {
         "population": terms.population,
         "unit": terms.unit,
         "max_rows": terms.max_rows,

@@ -6,13 +6,14 @@ true when the entry is written.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import json
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import sqlalchemy as sa
 
-from trasgo_lib.amounts import Amount, Delta, Epsilon, Geo
-from trasgo_lib.budget import Cost, RevealEvent, cost
+from trasgo_lib.amounts import Amount, Delta, Epsilon, Geo, Rho
+from trasgo_lib.budget import Cost, LossEvent, RevealEvent, Tally
 from trasgo_lib.errors import BudgetError, ConflictError, Fault, Reason
 from trasgo_lib.records import documents, lifecycle
 from trasgo_lib.records.locking import lock_accounts, lock_name, lock_versions
@@ -50,6 +51,7 @@ def open_account(
             wrapped_digest_key=wrapped_digest_key,
             seq=0,
             head=documents.GENESIS,
+            partitions=json.dumps(documents.partitions_to_json(terms.partitions)) if terms.partitions else "",
             **_columns("cap_", terms.cap),
             **_columns("spent_", Cost.zero()),
         )
@@ -108,11 +110,49 @@ def _reserve(connection: sa.Connection, reservation: Reservation, at: str) -> En
         return _same_charge(documents.read_entry(stored), reservation)
     _check_open_for_draws(version, reservation)
     _check_paid_before(connection, reservation)
-    charged = cost(reservation.event, reservation.max_rows)
+    _check_same_part(connection, reservation)
+    charged = _increase(tally(connection, holder), ((reservation.event, reservation.part),))
     _check_cap(holder, charged)
     entry = documents.charge_entry(reservation, charged, holder.spent + charged, holder.seq + 1, holder.head, at)
     _append(connection, entry, key)
     return entry
+
+
+def quote(connection: sa.Connection, name: str, events: Iterable[LossEvent], part: tuple[str, str] | None) -> Cost:
+    """What an account would deduct for further events; nothing is charged.
+
+    Raises:
+        BudgetError: no such account, or an event or part that it does not know.
+    """
+    return _increase(tally(connection, account(connection, name)), [(event, part) for event in events])
+
+
+def tally(connection: sa.Connection, holder: Account) -> Tally:
+    """What an account has lost so far, by part: read from its entries where it has parts, else its total."""
+    terms = holder.terms
+    found = Tally(terms.governing, terms.max_rows, terms.partitions)
+    if not terms.partitions:
+        return Tally(terms.governing, terms.max_rows, (), holder.spent)
+    for entry in _read(connection, ENTRIES.c.account == terms.name):
+        if entry.reservation is not None:
+            found = found.after(entry.reservation.event, entry.reservation.part)
+    return found
+
+
+def _increase(before: Tally, events: Iterable[tuple[LossEvent, tuple[str, str] | None]]) -> Cost:
+    after = before
+    for event, part in events:
+        then = after.after(event, part)
+        if (then.everyone, then.parts) == (after.everyone, after.parts):
+            raise BudgetError.of(
+                Reason.BAD_AMOUNT,
+                "loss event",
+                required="a loss above zero",
+                came=type(event).__name__ + " of none",
+                fix="Charge what is drawn.",
+            )
+        after = then
+    return after.total - before.total
 
 
 def append_rewrap(connection: sa.Connection, holder: Account, sealed: str, actor: str, reason: str, at: str) -> None:
@@ -145,9 +185,10 @@ def to_account(row: sa.Row[Any]) -> Account:
         unit=row.unit,
         max_rows=row.max_rows,
         composition=row.composition,
-        cap=Cost(Epsilon(row.cap_epsilon), Delta(row.cap_delta), Geo(row.cap_geo)),
+        cap=Cost(Epsilon(row.cap_epsilon), Delta(row.cap_delta), Geo(row.cap_geo), Rho(row.cap_rho)),
+        partitions=documents.partitions_from_json(json.loads(row.partitions)) if row.partitions else (),
     )
-    spent = Cost(Epsilon(row.spent_epsilon), Delta(row.spent_delta), Geo(row.spent_geo))
+    spent = Cost(Epsilon(row.spent_epsilon), Delta(row.spent_delta), Geo(row.spent_geo), Rho(row.spent_rho))
     return Account(terms, spent, row.wrapped_digest_key, row.head, row.seq)
 
 
@@ -180,7 +221,7 @@ def _append(connection: sa.Connection, entry: Entry, key: str | None) -> None:
 
 
 def _columns(prefix: str, amounts: Cost) -> dict[str, int]:
-    names = ("epsilon", "delta", "geo")
+    names = ("epsilon", "delta", "geo", "rho")
     return {prefix + name: amount.units for name, amount in zip(names, amounts.components, strict=True)}
 
 
@@ -200,11 +241,12 @@ def _drawable(connection: sa.Connection, reservation: Reservation) -> VersionRec
 
 
 def _same_charge(entry: Entry, reservation: Reservation) -> Entry:
-    if entry.reservation is None or entry.reservation.event != reservation.event:
+    known = entry.reservation
+    if known is None or (known.event, known.part) != (reservation.event, reservation.part):
         raise ConflictError.of(
             Reason.PLAN_CHANGED,
             f"unit {reservation.unit}, attempt {reservation.attempt}",
-            required="the loss event that was charged for this draw",
+            required="the loss event and part that were charged for this draw",
             came="another one",
             fix="Publish a new version.",
         )
@@ -255,6 +297,20 @@ def _check_paid_before(connection: sa.Connection, reservation: Reservation) -> N
         )
 
 
+def _check_same_part(connection: sa.Connection, reservation: Reservation) -> None:
+    """A version's data are of one part, or of all: its charges cannot move between parts."""
+    for entry in charges_of(connection, reservation.dataset, reservation.version):
+        known = entry.reservation
+        if known is not None and known.part != reservation.part:
+            raise ConflictError.of(
+                Reason.PLAN_CHANGED,
+                f"version {reservation.dataset}/{reservation.version}",
+                required="the part it was charged for: " + ("none" if known.part is None else " ".join(known.part)),
+                came="none" if reservation.part is None else " ".join(reservation.part),
+                fix="Restore privacy.partition, or publish a new version, charged in full.",
+            )
+
+
 def _same_chain(known: Reservation, reservation: Reservation) -> bool:
     names = ("account", "commitment", "unit", "chain_digest", "input_digest", "max_rows")
     return all(getattr(known, name) == getattr(reservation, name) for name in names)
@@ -262,10 +318,6 @@ def _same_chain(known: Reservation, reservation: Reservation) -> bool:
 
 def _check_cap(holder: Account, charged: Cost) -> None:
     where = f"account {holder.terms.name}"
-    if charged.is_zero:
-        raise BudgetError.of(
-            Reason.BAD_AMOUNT, where, required="a charge above zero", came=str(charged), fix="Charge what is drawn."
-        )
     spent, cap, left = holder.spent.components, holder.terms.cap.components, holder.left.components
     over = tuple(
         _over(where, asked, remains, ceiling)

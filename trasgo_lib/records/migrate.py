@@ -6,7 +6,7 @@ import sqlalchemy as sa
 
 from trasgo_lib.errors import Reason, StoreError
 
-HEAD_REVISION = "0004"
+HEAD_REVISION = "0005"
 """The schema this library reads and writes; a test compares it with the newest file in ``migrations/versions``."""
 
 

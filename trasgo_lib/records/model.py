@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Literal
 
-from trasgo_lib.budget import Cost, LossEvent
+from trasgo_lib.budget import Composition, Cost, LossEvent, Partition, cost
 from trasgo_lib.errors import ConfigError, Fault, Reason
 
 _LARGEST_COUNT = 2**53 - 1
@@ -37,12 +37,14 @@ class AccountTerms:
         population: whose records it protects, in words; two accounts over the same people add up.
         unit: the privacy unit: ``row``, or the name of the column that identifies it.
         max_rows: most rows of one unit, at least 1.
-        composition: how charges add; ``basic`` is the only rule so far.
-        cap: ceiling per component; an entry that would pass one is refused.
+        composition: how charges add: ``basic``, ``zcdp, delta D``, or ``renyi of order A, delta D``.
+        cap: ceiling per component; an entry that would pass one is refused. Under zCDP and Renyi it is a rho, and a
+            geo epsilon for points.
+        partitions: disjoint parts of the units, whose charges compose in parallel.
 
     Raises:
-        ConfigError: for an empty text, a count out of range, another composition rule, a cap of zero, or a delta cap
-            of one or more.
+        ConfigError: for an empty text, a count out of range, another composition rule, a cap of zero, a delta cap of
+            one or more, a cap in what the composition does not count, or a partition twice.
     """
 
     name: str
@@ -51,14 +53,33 @@ class AccountTerms:
     max_rows: int
     composition: str
     cap: Cost
+    partitions: tuple[Partition, ...] = ()
 
     def __post_init__(self) -> None:
         _check_texts("account", self, ("name", "population", "unit"))
         _check_count("max_rows", self.max_rows, 1)
-        if self.composition != "basic":
-            raise _bad("composition", "basic", repr(self.composition))
         if self.cap.is_zero or self.cap.delta.fraction >= 1:
-            raise _bad("cap", "some epsilon or geo epsilon, and a delta below 1", str(self.cap))
+            raise _bad("cap", "some epsilon, rho or geo epsilon, and a delta below 1", str(self.cap))
+        is_basic = self.governing.rule == "basic"
+        if (is_basic and self.cap.rho.units) or (not is_basic and (self.cap.epsilon.units or self.cap.delta.units)):
+            required = "epsilon and delta" if is_basic else "rho"
+            raise _bad("cap", f"a cap in {required}, which {self.composition} counts", str(self.cap))
+        names = [partition.name for partition in self.partitions]
+        if len(set(names)) != len(names):
+            raise _bad("partition", "each partition once", ", ".join(names))
+
+    @property
+    def governing(self) -> Composition:
+        """How charges add, and what an event costs."""
+        return Composition.parse(self.composition)
+
+    def partition(self, name: str) -> Partition | None:
+        """The declared partition of that name, or None."""
+        return next((partition for partition in self.partitions if partition.name == name), None)
+
+    def in_words(self, amounts: Cost) -> str:
+        """Amounts of this account, for people."""
+        return self.governing.in_words(amounts)
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,6 +125,7 @@ class Reservation:
         input_digest: keyed digest of the input; restricted.
         event: the loss event to charge: the increment.
         max_rows: most rows of one privacy unit; must be the account's.
+        part: declared partition and part, when the data hold that part's units only.
 
     Raises:
         ConfigError: for an empty text or a count out of range.
@@ -120,6 +142,7 @@ class Reservation:
     input_digest: str
     event: LossEvent
     max_rows: int = 1
+    part: tuple[str, str] | None = None
 
     def __post_init__(self) -> None:
         _check_texts(
@@ -140,7 +163,7 @@ class Entry:
         seq: its place, from 1.
         kind: ``open`` (the first: binds the terms), ``charge``, or ``rewrap`` (its digest key under another key).
         reservation: what was charged for; None for the others.
-        cost: what this entry adds.
+        cost: what this entry adds to what the account deducts; for a part, the increase of the costliest parts.
         spent: the account's total after it.
         at: when, ISO 8601 with offset.
         prev: hash of the entry before; 64 zeros for the first.
@@ -158,6 +181,12 @@ class Entry:
     prev: str
     hash: str
     document: str
+
+    @property
+    def loss(self) -> Cost:
+        """What the draw itself costs a unit in epsilon, delta and geo epsilon, whatever the account deducts for it."""
+        drawn = self.reservation
+        return Cost.zero() if drawn is None else cost(drawn.event, drawn.max_rows)
 
 
 @dataclass(frozen=True, slots=True)

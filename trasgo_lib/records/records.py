@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from datetime import timedelta
 from functools import reduce
 from pathlib import Path
 from typing import Self
 
-from trasgo_lib.budget import Cost
+from trasgo_lib.budget import Cost, LossEvent
 from trasgo_lib.config import LedgerAddress
 from trasgo_lib.records import approving, chain, ledger, lifecycle, sealing
 from trasgo_lib.records.clock import database_time
@@ -313,8 +313,36 @@ class Records:
             return ledger.charges_of(connection, dataset, version)
 
     def spent_by(self, dataset: str, version: str) -> Cost:
-        """What one version has been charged so far."""
-        return reduce(Cost.__add__, (entry.cost for entry in self.charges_of(dataset, version)), Cost.zero())
+        """What the draws of one version have cost so far in epsilon, delta and geo epsilon: basic composition.
+
+        What its account deducted for them can be less: another composition, or parallel parts, may govern that.
+        """
+        return reduce(Cost.__add__, (entry.loss for entry in self.charges_of(dataset, version)), Cost.zero())
+
+    def quote(self, account: str, events: Iterable[LossEvent], part: tuple[str, str] | None = None) -> Cost:
+        """What an account would deduct for further events; nothing is charged.
+
+        Raises:
+            BudgetError: no such account, or an event or part that it does not know.
+        """
+        with self._database.read() as connection:
+            return ledger.quote(connection, account, events, part)
+
+    def to_date(self, account: str, seq: int) -> Cost:
+        """What an account had spent after one of its entries: epsilon, delta and geo epsilon, and rho if it has one.
+
+        Under basic composition that is what it deducted. Under the others it is the basic sum of all its draws, which
+        is no less than what any one version of it states, and beside it the rho that was deducted.
+
+        Raises:
+            BudgetError: no such account.
+        """
+        entries = [entry for entry in self.entries(account) if entry.seq <= seq]
+        deducted = entries[-1].spent if entries else Cost.zero()
+        if self.account(account).terms.governing.rule == "basic":
+            return deducted
+        lost = reduce(Cost.__add__, (entry.loss for entry in entries), Cost.zero())
+        return Cost(lost.epsilon, lost.delta, lost.geo, deducted.rho)
 
     def transition(
         self,

@@ -27,6 +27,9 @@ ACCOUNTS = sa.Table(
     sa.Column("spent_epsilon", _WHOLE, nullable=False),
     sa.Column("spent_delta", _WHOLE, nullable=False),
     sa.Column("spent_geo", _WHOLE, nullable=False),
+    sa.Column("cap_rho", _WHOLE, nullable=False, server_default="0"),
+    sa.Column("spent_rho", _WHOLE, nullable=False, server_default="0"),
+    sa.Column("partitions", _TEXT, nullable=False, server_default=""),
 )
 
 ENTRIES = sa.Table(
@@ -44,6 +47,7 @@ ENTRIES = sa.Table(
     sa.Column("prev", _TEXT, nullable=False),
     sa.Column("hash", _TEXT, nullable=False, unique=True),
     sa.Column("document", _TEXT, nullable=False),
+    sa.Column("rho", _WHOLE, nullable=False, server_default="0"),
     sa.Index("entries_by_version", "dataset", "version"),
 )
 

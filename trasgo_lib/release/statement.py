@@ -66,11 +66,12 @@ def statement_document(facts: ReleaseFacts) -> dict[str, Any]:
 
 
 def amounts(cost: Cost, middle: str, suffix: str) -> dict[str, str]:
-    """The three amounts of a cost under the names a statement gives them, as decimal text."""
+    """The amounts of a cost under the names a statement gives them, as decimal text; a rho only where there is one."""
     return {
         f"epsilon{middle}{suffix}": cost.epsilon.text,
         f"delta{middle}{suffix}": cost.delta.text,
         f"geo_per_km{middle}{suffix}": cost.geo.text,
+        **({f"rho{middle}{suffix}": cost.rho.text} if cost.rho.units else {}),
     }
 
 

@@ -24,6 +24,7 @@ from trasgo_lib.noise import concentrated_selection_scale, gaussian_scale, lapla
 from trasgo_lib.release.answers_file import ANSWERS, ANSWERS_CSV, csv_rows
 from trasgo_lib.release.package import STATEMENT
 from trasgo_lib.release.verification import VerificationResult, failed, judge
+from trasgo_lib.release.verify_charges import total_of, verify_charges
 from trasgo_lib.storage import ObjectStore
 
 
@@ -62,11 +63,11 @@ def verify_answers(
 
 
 def _verify_costs(statement: dict[str, Any]) -> Iterator[VerificationResult]:
-    total = Cost.zero()
+    total = total_of(statement)
+    yield from verify_charges(statement)
     for query in statement["queries"]:
         charged = cost(event_from_json(query["event"]))
         yield judge("cost of its event", query["name"], charged.to_json(), query["cost"], Reason.CLAIM_NOT_CERTIFIED)
-        total += charged
     yield judge("sum of the queries", STATEMENT, total.to_json(), statement["spent"], Reason.CLAIM_NOT_CERTIFIED)
     cap = Cost.of(statement["epsilon_guarantee"], statement["delta_guarantee"])
     yield judge("within the guarantee", STATEMENT, True, total.fits(cap), Reason.CLAIM_NOT_CERTIFIED)

@@ -100,7 +100,23 @@ def account_words(plan: ReleasePlan) -> str:
     return (
         f"What the account {plan.account} has spent so far on the same people: this version, earlier ones, and held or"
         " superseded ones. Its cap covers this account only; releases about the same people under another account add"
-        " to it."
+        " to it." + partition_words(plan)
+    )
+
+
+def partition_words(plan: ReleasePlan) -> str:
+    """What it means that a version is about one declared part of the account's units; empty when it is about all."""
+    declared = plan.config.privacy.partition
+    if declared is None:
+        return ""
+    count = declared.parts_per_unit
+    several = "one part only" if count == 1 else f"at most {count} parts"
+    deducts = "that of its costliest part" if count == 1 else f"the sum of its {count} costliest parts"
+    return (
+        f" This version is about part {declared.part} of the partition {declared.of} that the account declared when it"
+        f" was opened. It is asserted, and was not looked up in data, that each unit has rows in {several}; in which is"
+        f" public and is not protected. Charges of different parts compose in parallel: of all parts the account"
+        f" deducts {deducts}. Someone with rows in more parts than that has lost the sum over all of them."
     )
 
 

@@ -7,7 +7,7 @@ from fractions import Fraction
 from pathlib import Path
 
 from trasgo_lib.amounts import Delta, Epsilon
-from trasgo_lib.budget import Cost, event_to_json
+from trasgo_lib.budget import Cost, cost, event_to_json
 from trasgo_lib.config import (
     AnyQuery,
     CountQuery,
@@ -29,7 +29,13 @@ from trasgo_lib.statistics.budgeting import Budget
 from trasgo_lib.statistics.columns import Columns
 from trasgo_lib.statistics.consistency import check_consistency
 from trasgo_lib.statistics.kinds import KINDS, QueryContext
-from trasgo_lib.statistics.model import Part, QueryPlan, StatisticsPlan
+from trasgo_lib.statistics.model import Charge, Part, QueryPlan, StatisticsPlan
+from trasgo_lib.statistics.partitions import (
+    charges_or_fault,
+    check_composition,
+    check_partitions,
+    with_part,
+)
 
 _MOST_COUNTED = 2**24
 """Cells times codes of a query's column: the exact counts are held in memory, 8 bytes each."""
@@ -72,22 +78,30 @@ def compile_statistics(loaded: LoadedStatistics) -> StatisticsPlan:
     base = compile_source(loaded.loaded, faults)
     _check_names(config, faults)
     queries: list[QueryPlan] = []
+    charges: tuple[Charge, ...] = ()
     if base is not None:
         columns = Columns({unit.name: unit for unit in base.units}, faults)
+        before = len(faults.found)
+        check_partitions(config, columns, base.max_rows)
+        is_parted = len(faults.found) == before
+        check_composition(config, queries, columns)
         for position, spec in enumerate(config.queries):
-            query = _compile(spec, ("queries", position), columns, base, config)
+            query = _compile(with_part(spec, config) if is_parted else spec, ("queries", position), columns, base, config)
             if query is not None:
                 queries.append(query)
-        if len(queries) == len(config.queries):
+        if len(queries) == len(config.queries) and not faults.found:
             check_consistency(queries, faults)
-            _check_totals(config, queries, faults)
+            charges = charges_or_fault(config, queries, columns, base.max_rows)
+            _check_totals(config, charges, base.max_rows, faults)
     faults.raise_all()
     if base is None:
         raise ValueError("columns at fault are refused above")
+    shared = [charge.digest for charge in charges if charge.words]
     digest = canonical_digest(
         {"format": 1, "source": base.digest, "queries": [query.digest for query in queries], "rows": config.rows}
+        | ({"charges": shared} if shared else {})
     )
-    return StatisticsPlan(replace(base, digest=digest), tuple(queries), config.rows)
+    return StatisticsPlan(replace(base, digest=digest), tuple(queries), config.rows, charges)
 
 
 def _compile(
@@ -165,10 +179,10 @@ def _check_names(config: StatisticsConfig, faults: FaultCollector) -> None:
             faults.add(Reason.NOT_BUILT_YET, path, required=required, came=f"`{key}`", fix=fix)
 
 
-def _check_totals(config: StatisticsConfig, queries: list[QueryPlan], faults: FaultCollector) -> None:
+def _check_totals(config: StatisticsConfig, charges: tuple[Charge, ...], max_rows: int, faults: FaultCollector) -> None:
     spent = Cost.zero()
-    for query in queries:
-        spent += query.cost
+    for charge in charges:
+        spent += cost(charge.event, max_rows)
     cap = Cost.of(config.privacy.epsilon_total, config.privacy.delta_total)
     for key, asked, most in (("epsilon_total", spent.epsilon, cap.epsilon), ("delta_total", spent.delta, cap.delta)):
         if asked.units > most.units:
@@ -184,6 +198,8 @@ def _check_totals(config: StatisticsConfig, queries: list[QueryPlan], faults: Fa
 def _digest(query: QueryPlan, base: ReleasePlan) -> str:
     """Everything that fixes the law of the answer; wording and post-processing are left out."""
     post = {"round", "non_negative", "suppress_below", "consistent_with"}
+    if query.spec.part is None:
+        post.add("part")  # digests from before there were parts stay
     return canonical_digest(
         {
             "format": 1,

@@ -5,8 +5,9 @@ from __future__ import annotations
 from fractions import Fraction
 
 from trasgo_lib.amounts import Rho
-from trasgo_lib.budget import event_to_json
+from trasgo_lib.budget import cost, event_to_json
 from trasgo_lib.statistics.model import Part, QueryPlan, StatisticsPlan
+from trasgo_lib.statistics.partitions import charge_documents
 
 _LAWS = {
     "laplace": "discrete Laplace",
@@ -33,7 +34,14 @@ def explain_statistics(plan: StatisticsPlan) -> dict[str, object]:
         "epsilon_total": base.epsilon_total.text,
         "delta_total": base.delta_total.text,
         "queries": [query_document(query, plan.rows) for query in plan.queries],
+        **shared_charges(plan),
     }
+
+
+def shared_charges(plan: StatisticsPlan) -> dict[str, object]:
+    """Charges for several queries at once, for plans and statements; nothing where every query pays for itself."""
+    found = charge_documents(plan.charges, plan.base.max_rows)
+    return {"charges": found} if found else {}
 
 
 def query_document(query: QueryPlan, rows: int | None) -> dict[str, object]:
@@ -117,6 +125,11 @@ def render_statistics(plan: StatisticsPlan) -> str:
         + (f", delta {plan.cost.delta.text} of {base.delta_total.text}" if plan.cost.delta.units else "")
         + ". No data was opened.",
     ]
+    for charge in plan.charges:
+        if charge.words:
+            price = cost(charge.event, base.max_rows)
+            delta = f", delta {price.delta.text}" if price.delta.units else ""
+            lines.append(f"Together, {', '.join(charge.queries)}: epsilon {price.epsilon.text}{delta}; {charge.words}.")
     for query in plan.queries:
         lines += ["", *_query_lines(query, plan.rows)]
     lines += [

@@ -234,6 +234,27 @@ class QueryPlan:
 
 
 @dataclass(frozen=True, slots=True)
+class Charge:
+    """What the account pays at once: for a query, for the parts of a partition, or for the whole file.
+
+    Args:
+        name: under which it is charged.
+        event: what it may tell of one privacy unit.
+        digest: SHA-256 over all that fixes the law of what is drawn, hex.
+        queries: names of the queries it pays for.
+        words: how their losses add up, for people; empty for a single query.
+        parts: of a partition, those that were asked about: name, codes of its column, queries.
+    """
+
+    name: str
+    event: LossEvent
+    digest: str
+    queries: tuple[str, ...]
+    words: str = ""
+    parts: tuple[tuple[str, tuple[str, ...], tuple[str, ...]], ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
 class StatisticsPlan:
     """A statistics file, resolved.
 
@@ -241,19 +262,32 @@ class StatisticsPlan:
         base: source, columns, privacy and places, by the rules of release files; its units have no mechanism.
         queries: in the order of the file.
         rows: declared number of rows, or None.
+        charges: what the account pays, every query in one of them.
     """
 
     base: ReleasePlan
     queries: tuple[QueryPlan, ...]
     rows: int | None
+    charges: tuple[Charge, ...]
 
     @property
     def cost(self) -> Cost:
-        """What all queries cost one privacy unit together: basic composition."""
+        """What all queries cost one privacy unit together: the sum of the charges."""
         total = Cost.zero()
-        for query in self.queries:
-            total += query.cost
+        for charge in self.charges:
+            total += cost(charge.event, self.base.max_rows)
         return total
+
+    def charge_of(self, query: str) -> Charge:
+        """The charge that pays for a query.
+
+        Raises:
+            KeyError: no such query.
+        """
+        for charge in self.charges:
+            if query in charge.queries:
+                return charge
+        raise KeyError(query)
 
     def query(self, name: str) -> QueryPlan:
         """The query of that name.

@@ -28,8 +28,9 @@ from trasgo_lib.release.answers_file import ANSWERS, ANSWERS_CSV, csv_rows
 from trasgo_lib.release.envelope import envelope_bytes, signed_statement
 from trasgo_lib.release.manifest import sums_text
 from trasgo_lib.statistics.answers import Answer
-from trasgo_lib.statistics.explain import half_width_in_words, query_document
+from trasgo_lib.statistics.explain import half_width_in_words, query_document, shared_charges
 from trasgo_lib.statistics.model import StatisticsPlan
+from trasgo_lib.statistics.partitions import kept_parts, uncovered_parts
 
 _GUARANTEE = (
     "Whoever sees everything that was published here, and knows all other rows, learns of one privacy unit's values at "
@@ -87,15 +88,16 @@ def statement_document(facts: StatisticsFacts) -> dict[str, Any]:
         "guarantee": _GUARANTEE,
         "unit": base.privacy_unit,
         "max_rows": base.max_rows,
-        "neighbours": "same rows per unit; the values of one unit are replaced",
+        "neighbours": "same rows per unit; the values of one unit are replaced" + kept_parts(facts.plan),
         "composition": "basic",
         "epsilon_guarantee": base.epsilon_total.text,
         "delta_guarantee": base.delta_total.text,
         "spent": facts.plan.cost.to_json(),
         "account_to_date": facts.account_to_date.to_json(),
-        "not_covered": list(NOT_COVERED),
+        "not_covered": [*NOT_COVERED, *uncovered_parts(facts.plan)],
         "interval": "95 % each by itself; it counts the noise of the answer and nothing else",
         "queries": [query_document(query, facts.plan.rows) for query in facts.plan.queries],
+        **shared_charges(facts.plan),
         "created": facts.created,
         "library_version": facts.library_version,
         "commit": facts.commit,

@@ -14,8 +14,10 @@ from trasgo_lib.amounts import Delta, Epsilon, Geo, Rho
 from trasgo_lib.budget import (
     ApproximateEvent,
     Cost,
+    DeclaredPlanEvent,
     DiscreteLaplaceEvent,
     ExponentialMechanismEvent,
+    FixedPartitionEvent,
     GaussianEvent,
     GeoEvent,
     LaplaceEvent,
@@ -54,6 +56,8 @@ EVENTS: tuple[LossEvent, ...] = (
             ("south", (NoisyMaxEvent(Epsilon.parse("0.25")),)),
         ),
     ),
+    FixedPartitionEvent("year", 2, (("2023", (NoisyMaxEvent(Epsilon.parse("0.25")),)),)),
+    DeclaredPlanEvent(Epsilon.parse("0.5"), Delta.parse("1e-9"), (NoisyMaxEvent(Epsilon.parse("0.25")),)),
 )
 
 amounts = st.integers(0, 10**9)

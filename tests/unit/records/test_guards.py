@@ -40,22 +40,27 @@ _ENTRY = (
         "DELETE FROM versions",
         "UPDATE accounts SET spent_epsilon = 0",
         "UPDATE accounts SET cap_epsilon = cap_epsilon + 1",
+        "UPDATE accounts SET cap_rho = cap_rho + 1",
+        "UPDATE accounts SET partitions = '[]'",
+        "UPDATE accounts SET composition = 'zcdp, delta 0.1'",
         "UPDATE accounts SET seq = seq + 1",
         "UPDATE accounts SET seq = seq + 1, head = 'x', spent_epsilon = 0",
         "UPDATE accounts SET wrapped_digest_key = x'00'",
         "UPDATE versions SET wrapped_root = x'00'",
         "UPDATE versions SET seq = seq - 1",
         "INSERT OR REPLACE INTO accounts SELECT name, population, unit, max_rows, composition, cap_epsilon, cap_delta, "
-        "cap_geo, wrapped_digest_key, 0, printf('%064d', 0), 0, 0, 0 FROM accounts",
+        "cap_geo, wrapped_digest_key, 0, printf('%064d', 0), 0, 0, 0, cap_rho, 0, partitions FROM accounts",
         "INSERT OR REPLACE INTO versions SELECT dataset, version, account, commitment, x'00', 0, printf('%064d', 0) "
         "FROM versions",
         "INSERT OR REPLACE INTO versions SELECT dataset, '2', account, commitment, x'00', 0, printf('%064d', 0) "
         "FROM versions",
         "INSERT INTO accounts SELECT 'b', population, unit, max_rows, composition, cap_epsilon, cap_delta, cap_geo, "
-        "wrapped_digest_key, seq, head, 0, 0, 0 FROM accounts",
+        "wrapped_digest_key, seq, head, 0, 0, 0, cap_rho, 0, partitions FROM accounts",
         "INSERT INTO accounts SELECT 'b', population, unit, max_rows, composition, cap_epsilon, cap_delta, cap_geo, "
-        "wrapped_digest_key, 0, printf('%064d', 0), 1, 0, 0 FROM accounts",
+        "wrapped_digest_key, 0, printf('%064d', 0), 1, 0, 0, cap_rho, 0, partitions FROM accounts",
         "INSERT " + _ENTRY.format(epsilon="-1", delta="0", geo="0"),
+        "INSERT " + _ENTRY.format(epsilon="0", delta="0", geo="0, 1").replace("geo,", "geo, rho,"),
+        "INSERT OR IGNORE " + _ENTRY.format(epsilon="0", delta="0", geo="0, 1").replace("geo,", "geo, rho,"),
         "INSERT " + _ENTRY.format(epsilon="'0.1'", delta="0", geo="0"),
         "INSERT " + _ENTRY.format(epsilon="1", delta="0", geo="0").replace("seq + 1", "seq + 2"),
         "INSERT " + _ENTRY.format(epsilon="1", delta="0", geo="0").replace(", head,", ", 'y',"),

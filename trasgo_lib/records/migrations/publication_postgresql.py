@@ -30,7 +30,8 @@ def _evidence(record: str, name: str) -> str:
     return f"({record}.document::jsonb #>> '{{evidence,{name}}}')"
 
 
-def _seal(secret: str) -> str:
+def seal_of(secret: str) -> str:
+    """What a record says of wrapped bytes: their first 13 (format, nonce) and last 16 (tag), never what is sealed."""
     last = f"substring({secret} FROM greatest(length({secret}) - 15, 1))"
     return f"encode(substring({secret} FROM 1 FOR 13) || {last}, 'hex')"
 
@@ -50,7 +51,7 @@ def _secrets(schema: str) -> tuple[str, ...]:
         f"e.account = OLD.name AND e.seq = NEW.seq AND e.hash = NEW.head AND e.prev = OLD.head AND {moved})) OR "
         f"({still} AND length(NEW.{key}) = length(OLD.{key}) AND EXISTS (SELECT 1 FROM entries e WHERE e.account = "
         f"OLD.name AND e.seq = OLD.seq AND e.hash = OLD.head AND e.kind = 'rewrap' "
-        f"AND (e.document::jsonb ->> 'sealed') = {_seal(f'NEW.{key}')}))))",
+        f"AND (e.document::jsonb ->> 'sealed') = {seal_of(f'NEW.{key}')}))))",
     )
     life = "e.dataset = OLD.dataset AND e.version = OLD.version"
     version = refuse(
@@ -59,7 +60,7 @@ def _secrets(schema: str) -> tuple[str, ...]:
         f"NEW.seq = OLD.seq + 1 AND EXISTS (SELECT 1 FROM events e WHERE {life} AND e.seq = NEW.seq "
         f"AND e.hash = NEW.head AND e.prev = OLD.head)) OR (NEW.seq = OLD.seq AND NEW.head = OLD.head "
         f"AND length(OLD.{root}) > 0 AND EXISTS (SELECT 1 FROM events e WHERE {life} AND e.seq = OLD.seq "
-        f"AND e.hash = OLD.head AND {_evidence('e', 'sealed')} = {_seal(f'NEW.{root}')} AND ((e.kind = 'destroy' "
+        f"AND e.hash = OLD.head AND {_evidence('e', 'sealed')} = {seal_of(f'NEW.{root}')} AND ((e.kind = 'destroy' "
         f"AND length(NEW.{root}) = 0) OR (e.kind = 'rewrap' AND length(NEW.{root}) = length(OLD.{root})))))))",
     )
     return (

@@ -35,7 +35,7 @@ def _evidence(record: str, name: str) -> str:
     return _proof(record, f"evidence.{name}")
 
 
-def _seal(secret: str) -> str:
+def seal_of(secret: str) -> str:
     """What a record says of wrapped bytes: their first 13 (format, nonce) and last 16 (tag), never what is sealed."""
     return f"lower(hex(substr({secret}, 1, 13)) || hex(substr({secret}, -16)))"
 
@@ -61,7 +61,7 @@ def _secrets() -> tuple[str, ...]:
                 f"WHERE account = OLD.name AND seq = NEW.seq AND hash = NEW.head AND prev = OLD.head AND {moved})) OR "
                 f"({still} AND length(NEW.{key}) = length(OLD.{key}) AND EXISTS (SELECT 1 FROM entries e WHERE "
                 f"e.account = OLD.name AND e.seq = OLD.seq AND e.hash = OLD.head AND e.kind = 'rewrap' "
-                f"AND {_proof('e', 'sealed')} = {_seal(f'NEW.{key}')}))))",
+                f"AND {_proof('e', 'sealed')} = {seal_of(f'NEW.{key}')}))))",
             ),
         ),
         trigger(
@@ -74,7 +74,7 @@ def _secrets() -> tuple[str, ...]:
                 f"WHERE {life} AND seq = NEW.seq AND hash = NEW.head AND prev = OLD.head)) OR "
                 f"(NEW.seq = OLD.seq AND NEW.head = OLD.head AND length(OLD.{root}) > 0 AND EXISTS (SELECT 1 FROM "
                 f"events e WHERE e.{life.replace(' AND ', ' AND e.')} AND e.seq = OLD.seq AND e.hash = OLD.head AND "
-                f"{_evidence('e', 'sealed')} = {_seal(f'NEW.{root}')} AND ((e.kind = 'destroy' AND "
+                f"{_evidence('e', 'sealed')} = {seal_of(f'NEW.{root}')} AND ((e.kind = 'destroy' AND "
                 f"length(NEW.{root}) = 0) OR (e.kind = 'rewrap' AND length(NEW.{root}) = length(OLD.{root})))))))",
             ),
         ),

@@ -1,0 +1,209 @@
+"""Declared disjoint parts and plans in advance: what is refused, charged and said before data is opened."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from asked import KEY, rows_of, text_of
+
+from trasgo_lib.amounts import Delta, Epsilon
+from trasgo_lib.budget import DeclaredPlanEvent, FixedPartitionEvent, PartitionEvent
+from trasgo_lib.errors import ConfigError, Fault, Reason
+from trasgo_lib.release import publish_package, verify_release
+from trasgo_lib.statistics import StatisticsPlan, read_statistics
+from trasgo_lib.statistics.answering import draw_answer
+from trasgo_lib.statistics.answers import answers_of
+from trasgo_lib.statistics.explain import explain_statistics, render_statistics
+from trasgo_lib.statistics.package import StatisticsFacts, stage_statistics
+from trasgo_lib.storage import open_store
+
+PARTS = "{name: coast, codes: [north, south]}, {name: inland, codes: [east]}"
+PLACE = f"- {{name: place, column: region, parts: [{PARTS}]}}"
+FIXED = f"- {{name: place, column: region, membership: public, parts: [{PARTS}]}}"
+COAST = (
+    "{name: coast, type: count, where: [{column: age, at_least: '5'}], part: {of: place, part: coast}, epsilon: '0.5'}"
+)
+INLAND = "{name: inland, type: histogram, column: age, part: {of: place, part: inland}, epsilon: '0.3'}"
+ALL = "{name: all, type: histogram, column: age, epsilon: '0.25'}"
+PLD = "composition: {rule: pld, delta: '1e-6'}"
+
+
+def _plan(folder: Path, partitions: str, *queries: str, more: str = "", max_rows: int = 1) -> StatisticsPlan:
+    declared = f"partitions:\n  {partitions}\n" if partitions else ""
+    text = text_of(*queries, max_rows=max_rows).replace("queries:\n", f"{declared}{more}\nqueries:\n", 1)
+    path = folder / "people.yaml"
+    path.write_text(text, encoding="utf-8")
+    return read_statistics(path)[1]
+
+
+def _faults(folder: Path, *arguments: str, **more: Any) -> list[tuple[str, Reason, Fault]]:
+    with pytest.raises(ConfigError) as caught:
+        _plan(folder, *arguments, **more)
+    return [(fault.where, fault.reason, fault) for fault in caught.value.faults]
+
+
+def test_two_parts_are_charged_where_a_record_may_move(tmp_path: Path) -> None:
+    plan = _plan(tmp_path, PLACE, COAST, INLAND, ALL)
+    assert [charge.name for charge in plan.charges] == ["partition place", "all"]
+    assert isinstance(plan.charges[0].event, PartitionEvent)
+    assert plan.cost.epsilon == Epsilon.parse("1.05")
+    assert plan.charge_of("inland") is plan.charge_of("coast")
+    coast = plan.query("coast")
+    assert [rule.allowed for rule in coast.rules if rule.unit == "region"] == [b"\x01\x01\x00"]
+
+
+def test_the_costliest_part_is_charged_where_membership_is_public(tmp_path: Path) -> None:
+    plan = _plan(tmp_path, FIXED, COAST, INLAND, ALL)
+    event = plan.charges[0].event
+    assert isinstance(event, FixedPartitionEvent) and event.parts_per_unit == 1
+    assert plan.cost.epsilon == Epsilon.parse("0.75")
+    assert "public and not protected" in plan.charges[0].words
+
+
+def test_units_of_several_rows_lose_in_several_parts(tmp_path: Path) -> None:
+    three = "{name: a, codes: [north]}, {name: b, codes: [south]}, {name: c, codes: [east]}"
+    asked = [
+        f"{{name: {part}, type: count, part: {{of: p, part: {part}}}, epsilon: '0.{place}'}}"
+        for place, part in enumerate("abc", 1)
+    ]
+    protected = f"- {{name: p, column: region, parts: [{three}]}}"
+    assert _plan(tmp_path, protected, *asked).cost.epsilon == Epsilon.parse("0.5")
+    assert _plan(tmp_path, protected, *asked, max_rows=2).cost.epsilon == Epsilon.parse("0.6")
+    public = f"- {{name: p, column: region, membership: public, parts_per_unit: 2, parts: [{three}]}}"
+    assert _plan(tmp_path, public, *asked, max_rows=2).cost.epsilon == Epsilon.parse("0.5")
+
+
+@pytest.mark.parametrize(
+    ("partition", "where", "reason", "says"),
+    [
+        (PLACE.replace("east", "west"), "partitions[place].parts[inland].codes[#1]", Reason.UNKNOWN_NAME, "`west`"),
+        (PLACE.replace("[east]", "[east, south]"), "partitions[place].parts[inland].codes[#2]", Reason.BAD_PARAMETER,
+         "`south` in coast and in inland"),
+        (PLACE.replace("inland, codes", "coast, codes"), "partitions[place].parts[coast].name", Reason.BAD_PARAMETER,
+         "again"),
+        (PLACE.replace("column: region", "column: age"), "partitions[place].column", Reason.BAD_PARAMETER, "a number"),
+        (PLACE.replace("column: region", "column: wage"), "partitions[place].column", Reason.UNKNOWN_NAME, "`wage`"),
+        (FIXED.replace("public,", "public, parts_per_unit: 2,"), "partitions[place].parts_per_unit", Reason.BAD_PARAMETER,
+         "2"),
+        (f"{PLACE}\n  {PLACE}", "partitions[place].name", Reason.BAD_PARAMETER, "again"),
+        (PLACE.replace("coast", "shore"), "queries[coast].part.part", Reason.UNKNOWN_NAME, "`coast`"),
+        (PLACE.replace("place", "site"), "queries[coast].part.of", Reason.UNKNOWN_NAME, "`place`"),
+    ],
+)  # fmt: skip
+def test_what_is_no_partition_is_refused_by_name_before_data_is_opened(
+    tmp_path: Path, partition: str, where: str, reason: Reason, says: str
+) -> None:
+    faults = _faults(tmp_path, partition, COAST, INLAND)
+    found = [fault for place, why, fault in faults if place == where and why == reason]
+    assert found, faults
+    assert says in found[0].came and found[0].line is not None
+
+
+def test_parts_per_unit_is_asked_only_where_it_counts(tmp_path: Path) -> None:
+    protected = PLACE.replace("column: region,", "column: region, parts_per_unit: 1,")
+    assert [place for place, _, _ in _faults(tmp_path, protected, COAST)] == ["partitions[place].parts_per_unit"]
+
+
+# --- plans in advance ------------------------------------------------------------------------------------------------
+
+
+def test_a_file_that_is_declared_in_advance_is_charged_once_and_less(tmp_path: Path) -> None:
+    asked = [f"{{name: q{n}, type: histogram, column: age, epsilon: '0.1'}}" for n in range(30)]
+    plan = _plan(tmp_path, "", *asked, more=PLD)
+    (charge,) = plan.charges
+    assert isinstance(charge.event, DeclaredPlanEvent) and charge.name == "declared plan"
+    assert plan.cost.delta == Delta.parse("1e-6")
+    assert plan.cost.epsilon < Epsilon.parse("2.9") < Epsilon.parse("3") == sum_of(plan)
+    assert "declared in advance" in render_statistics(plan)
+
+
+def sum_of(plan: StatisticsPlan) -> Epsilon:
+    return Epsilon(sum(query.cost.epsilon.units for query in plan.queries))
+
+
+@pytest.mark.parametrize(
+    ("query", "where"),
+    [
+        ("{name: q, type: histogram, column: age, epsilon: '0.1', delta: '1e-9'}", "queries[q].delta"),
+        (COAST, "queries[coast].part"),
+    ],
+)
+def test_a_plan_in_advance_takes_pure_queries_of_all_rows(tmp_path: Path, query: str, where: str) -> None:
+    assert where in [place for place, _, _ in _faults(tmp_path, PLACE, query, more=PLD)]
+
+
+# --- what is published -----------------------------------------------------------------------------------------------
+
+
+def _published(folder: Path, plan: StatisticsPlan) -> Path:
+    rows = rows_of(list(range(6)), age=[1, 2, 3, 4, 5, 9], region=[0, 1, 1, 2, 1, 1])
+    answers = answers_of(plan, {query.name: draw_answer(query, rows, KEY) for query in plan.queries})
+    facts = StatisticsFacts(plan, 6, plan.cost, "2030-01-01T00:00:00+00:00", "0.1.0", "unknown")
+    staged = stage_statistics(facts, answers, folder / "work", None)
+    publish_package(staged, open_store(folder / "public"), "people/1")
+    return folder / "public" / "people" / "1"
+
+
+@pytest.fixture(scope="module")
+def parted(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Published answers of parts whose membership is public, and of all rows."""
+    folder = tmp_path_factory.mktemp("parted")
+    return _published(folder, _plan(folder, FIXED, COAST, INLAND, ALL))
+
+
+def test_the_statement_says_what_was_charged_together_and_what_parts_leave_open(parted: Path) -> None:
+    assert verify_release(parted).passed, verify_release(parted).failures
+    statement = json.loads((parted / "statement.json").read_text(encoding="utf-8"))
+    assert statement["spent"]["epsilon"] == "0.75"
+    (charge,) = statement["charges"]
+    assert (charge["queries"], charge["cost"]["epsilon"]) == (["coast", "inland"], "0.5")
+    assert "it keeps its parts of place" in statement["neighbours"]
+    assert "in which parts of place a unit has rows" in statement["not_covered"]
+
+
+def test_answers_of_a_plan_in_advance_verify(tmp_path: Path) -> None:
+    plan = _plan(tmp_path, "", ALL, ALL.replace("all", "again"), more=PLD)
+    assert verify_release(_published(tmp_path, plan)).passed
+    assert explain_statistics(plan)["charges"]
+
+
+def _event(change: Callable[[dict[str, Any]], None]) -> Callable[[dict[str, Any]], None]:
+    def edit(statement: dict[str, Any]) -> None:
+        change(statement["charges"][0])
+
+    return edit
+
+
+@pytest.mark.parametrize(
+    ("edit", "check"),
+    [
+        (lambda s: s.pop("charges"), "sum of the queries"),
+        (
+            _event(lambda c: c["event"].update(type="partition") or c["event"].pop("parts_per_unit")),
+            "cost of its draws",
+        ),
+        (_event(lambda c: c["cost"].update(epsilon="0.1")), "cost of its draws"),
+        (_event(lambda c: c["parts"][1].update(codes=["north"])), "parts are disjoint"),
+        (_event(lambda c: c["queries"].append("all")), "draws of its queries"),
+        (_event(lambda c: c["event"].update(parts=c["event"]["parts"].replace("0.5", "0.2"))), "draws of each part"),
+    ],
+)
+def test_a_statement_whose_charges_do_not_fit_its_queries_fails(
+    parted: Path, tmp_path: Path, edit: Callable[[dict[str, Any]], object], check: str
+) -> None:
+    """Negative controls: what makes the total smaller than the draws are worth is found by name."""
+    from trasgo_lib.release.verify_charges import total_of, verify_charges
+
+    copy = tmp_path / "copy"
+    shutil.copytree(parted, copy)
+    statement = json.loads((copy / "statement.json").read_text(encoding="utf-8"))
+    edit(statement)
+    found = {result.name for result in verify_charges(statement) if not result.passed}
+    if total_of(statement).to_json() != statement["spent"]:
+        found.add("sum of the queries")
+    assert check in found
