@@ -6,6 +6,7 @@ from typing import Any
 
 ANSWERS = "data/answers.json"
 ANSWERS_CSV = "data/answers.csv"
+HOWTO_USE = "HOWTO_USE.md"
 
 CSV_HEADER = ("query", "type", "key", "value", "noisy", "low", "high", "reason", "post_processed")
 
