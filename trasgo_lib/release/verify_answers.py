@@ -211,7 +211,7 @@ _KINDS_OF: Mapping[str, frozenset[str]] = {
     "gumbel": _CHOSEN | {"top"},
     "sparse_vector": frozenset({"above"}),
 }
-"""The questions that a law of noise can answer: a value that leaves with the noise of a mere choice is paid for twice."""
+"""The questions that a law of noise can answer: the noise of a choice does not pay for a value that leaves."""
 
 
 def _verify_csv(store: ObjectStore, key: str, answers: dict[str, Any]) -> VerificationResult:

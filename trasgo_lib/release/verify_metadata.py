@@ -93,9 +93,7 @@ def verify_answers_metadata(store: ObjectStore, prefix: str, published: Publishe
 _Checks = Mapping[str, Callable[[bytes, Published], Iterator[VerificationResult]]]
 
 
-def _verified(
-    store: ObjectStore, prefix: str, published: Published, checks: _Checks
-) -> Iterator[VerificationResult]:
+def _verified(store: ObjectStore, prefix: str, published: Published, checks: _Checks) -> Iterator[VerificationResult]:
     for path, check in checks.items():
         if path not in published.files:
             continue

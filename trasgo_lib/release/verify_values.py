@@ -85,7 +85,7 @@ def _keys(name: str, cells: list[Cell], question: Question) -> VerificationResul
 def _counts(
     name: str, query: Mapping[str, Any], answer: Mapping[str, Any], question: Question
 ) -> Iterator[VerificationResult]:
-    """Intervals are the noisy count, its half-width either way; moved to 0, and out to the value, where that is said."""
+    """Intervals are the noisy count, its half-width either way; moved to 0 and out to the value where that is said."""
     asked, width = question.asked, int(query["parts"][0]["half_width_steps"])
     floor, least = bool(asked.get("non_negative")), asked.get("suppress_below")
     words = " ".join(answer["post_processed"])
@@ -108,9 +108,7 @@ def _counts(
     yield judge("values as they are said to be", name, (True, True), (is_whole, is_plain), Reason.SCHEMA_VIOLATION)
 
 
-def _sums(
-    name: str, query: Mapping[str, Any], cells: list[Cell], question: Question
-) -> Iterator[VerificationResult]:
+def _sums(name: str, query: Mapping[str, Any], cells: list[Cell], question: Question) -> Iterator[VerificationResult]:
     reach = float(question.unit * int(query["parts"][0]["half_width_steps"]))
     is_honest = all(
         cell["value"] == cell["noisy"]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from trasgo_lib.reporting.answers_words import FITTED, INTERVALS, Document
+from trasgo_lib.reporting.answers_words import FITTED, INTERVALS, WITHHELD, Document
 from trasgo_lib.reporting.markdown import cell, section
 
 _ADDITIVE = frozenset({"count", "histogram", "crosstab", "sum"})
@@ -21,12 +21,12 @@ _COLUMNS = (
     "`post_processed`: what was done to the noisy number, in words; empty for nothing",
 )
 _RULES = (
-    f"A sum of k noisy counts has the square root of k times the standard deviation of one, not k times; {REACH} of them"
-    " either way hold 95 %. The standard deviation of one is the `scale` in `statement.json` for Gaussian noise, and for"
-    " Laplace noise the root of 2a over (1 - a), with a = exp(-1 / scale).",
+    "A sum of k noisy counts has the square root of k times the standard deviation of one, not k times;"
+    f" {REACH} of them either way hold 95 %. The standard deviation of one is the `scale` in `statement.json` for"
+    " Gaussian noise, and for Laplace noise the root of 2a over (1 - a), with a = exp(-1 / scale).",
     "A difference of two answers is noise, as far as anyone can tell, while the interval of the difference holds 0.",
     "A share of a noisy count in a public total has the count's interval divided by the total. Of two noisy counts,"
-    " take the corners of both intervals; each may then miss, so ask for 97.5 % each, or call it 90 %.",
+    " take the corners of both intervals, and call it 90 %: each of the two may miss.",
     "Means over groups are not weighted by noisy counts without counting the error of both.",
     "Values that were cut at 0, rounded or fitted are biased one by one: show them, do not compute with them.",
     "Choices (quantiles, most frequent labels, best candidates) have no interval. What is known of them is how many"
@@ -45,7 +45,8 @@ def answers_howto(statement: Document, answers: Document) -> str:
     """
     dataset, version = statement["dataset"], statement["version"]
     tables = _tables(statement, answers)
-    lines = [f"# How to use the answers of {cell(dataset)}, version {cell(version)}", "", INTERVALS, "", FITTED, ""]
+    lines = [f"# How to use the answers of {cell(dataset)}, version {cell(version)}", "", INTERVALS, ""]
+    lines += [FITTED, "", WITHHELD, ""]
     lines += section("The columns of data/answers.csv")
     lines += [*(f"- {words}" for words in _COLUMNS), ""]
     lines += section("In Python", "Standard library only; run in this folder.")

@@ -90,7 +90,7 @@ def _answer(place: int, query: Document, answer: Document) -> Section:
     margin = words.margin_words(answer)
     body += [paragraph(margin)] if margin else []
     if answer["post_processed"]:
-        body.append(paragraph("Post-processed:", f"{'; '.join(answer['post_processed'])}.", *_fitted(answer)))
+        body.append(paragraph("Post-processed:", f"{'; '.join(answer['post_processed'])}.", *_cautions(answer)))
     elif margin:
         body.append(note("Chosen as drawn; not post-processed."))
     else:
@@ -99,16 +99,23 @@ def _answer(place: int, query: Document, answer: Document) -> Section:
     return Section(f"query{place}", f"{query['name']} ({query['type']})", tuple(body))
 
 
-def _fitted(answer: Document) -> Iterator[str]:
+def _cautions(answer: Document) -> Iterator[str]:
     if any(cell["noisy"] is not None and cell["noisy"] != cell["value"] for cell in answer["cells"]):
         yield words.FITTED
+    if any(cell["value"] is None for cell in answer["cells"]) and answer["type"] in ("histogram", "crosstab"):
+        yield words.WITHHELD
 
 
 def _cells(name: str, answer: Document) -> Html:
     is_moved = any(cell["noisy"] is not None and cell["noisy"] != cell["value"] for cell in answer["cells"])
     has_spans = any(cell["low"] is not None for cell in answer["cells"])
     columns = list(dict.fromkeys(key for cell in answer["cells"] for key in cell["key"])) or [""]
-    head = [*columns, "value", *(["95 % interval"] if has_spans else []), *(["before post-processing"] if is_moved else [])]
+    head = [
+        *columns,
+        "value",
+        *(["95 % interval"] if has_spans else []),
+        *(["before post-processing"] if is_moved else []),
+    ]
     rows = []
     for cell in answer["cells"]:
         value = f"withheld: {cell['reason']}" if cell["value"] is None else words.value_words(cell["value"])
@@ -157,7 +164,12 @@ def _promise(statement: Document) -> Section:
     body = [
         paragraph(statement["guarantee"]),
         table("amounts", "Privacy loss of one privacy unit", head, rows),
-        paragraph("Protected:", f"{words.unit_words(statement)}.", "Compared are files with the", f"{statement['neighbours']}."),
+        paragraph(
+            "Protected:",
+            f"{words.unit_words(statement)}.",
+            "Compared are files with the",
+            f"{statement['neighbours']}.",
+        ),
         paragraph(words.ONCE),
         "<h3>Not covered</h3>",
         bullets(statement["not_covered"]),
@@ -170,8 +182,8 @@ def _strength(statement: Document) -> Section:
     lead = (
         f"Someone who compares any two records that {words.unit_words(statement).partition(',')[0]} might have can have"
         f" their odds changed by a factor of at most e^{spent.text} = {odds_factor(spent)} by all answers together,"
-        f" whatever else they know. By custom that is called {strength(spent)} protection. An even guess becomes at most"
-        f" {even_guess(spent)}; these are bounds for the worst pair of records."
+        f" whatever else they know. By custom that is called {strength(spent)} protection. An even guess becomes at"
+        f" most {even_guess(spent)}; these are bounds for the worst pair of records."
     )
     if statement["spent"]["delta"] != "0":
         lead += " With the probability delta, stated above, these bounds may not hold."
@@ -221,8 +233,14 @@ def _claims(query: Document) -> str:
 
 def _noise(pairs: Sequence[tuple[Document, Document]]) -> Section:
     rows = [
-        (query["name"], part["name"], words.LAWS[part["noise"]], f"{part['scale']:.6g}",
-         words.moves_words(part), part["sensitivity"]["words"])  # fmt: skip
+        (
+            query["name"],
+            part["name"],
+            words.LAWS[part["noise"]],
+            f"{part['scale']:.6g}",
+            words.moves_words(part),
+            part["sensitivity"]["words"],
+        )
         for query, _ in pairs
         for part in query["parts"]
     ]

@@ -34,7 +34,10 @@ def answers_report(statement: Document, answers: Document) -> str:
 
 
 def _query(query: Document, answer: Document) -> list[str]:
-    lines = section(f"{query['name']} ({query['type']})", f"{cell(query['in_words'])}. Cost: {cell(words.cost_words(query['cost']))}.")
+    lines = section(
+        f"{query['name']} ({query['type']})",
+        f"{cell(query['in_words'])}. Cost: {cell(words.cost_words(query['cost']))}.",
+    )
     rows = []
     for one in answer["cells"]:
         value = f"withheld: {one['reason']}" if one["value"] is None else words.value_words(one["value"])

@@ -26,13 +26,18 @@ LAWS = {
 
 INTERVALS = (
     "Intervals hold the figure that the office's own file gives, with a probability of 95 % or more, each by itself:"
-    " of twenty, about one may miss. They count the noise that was added and nothing else: not the draw of a sample, not"
-    " non-response, not errors in the file."
+    " of twenty, about one may miss. They count the noise that was added and nothing else: not the draw of a sample,"
+    " not non-response, not errors in the file."
 )
 FITTED = (
     "Where a value was fitted or cut after the noise was drawn, its interval is still that of the noisy number, widened"
     " where the value would lie outside. Fitted values are closer to the truth on average, so this interval is wider"
     " than need be and never narrower."
+)
+WITHHELD = (
+    "Where cells are withheld by their noisy count, those that are told are the ones whose noise went up more often. Of"
+    " all cells, told or withheld, at most one in twenty is told with an interval that misses; of the told small ones,"
+    " more can."
 )
 ONCE = (
     "The noise of each answer was drawn once, from the operating system's secure random numbers, and stored before it"

@@ -155,14 +155,6 @@ def _check_names(config: StatisticsConfig, faults: FaultCollector) -> None:
             path: KeyPath = ("queries", position, "name")
             required, fix = "each query once", "Rename it: a query is charged under its name."
             faults.add(Reason.BAD_PARAMETER, path, required=required, came=f"`{name}` again", fix=fix)
-    for key, is_set in (
-        ("approvals", config.publish.approvals > 0),
-        ("embargo", config.publish.embargo is not None),
-    ):
-        if is_set:
-            path = ("publish", key)
-            required, fix = "no approvals and no embargo for answers yet", "Remove it."
-            faults.add(Reason.NOT_BUILT_YET, path, required=required, came=f"`{key}`", fix=fix)
 
 
 def _check_totals(config: StatisticsConfig, queries: list[QueryPlan], faults: FaultCollector) -> None:

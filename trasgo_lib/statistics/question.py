@@ -44,7 +44,8 @@ def question_in_words(query: QueryPlan) -> str:
     if by and query.kind != "crosstab":
         words += f", by {_listed(by)}"
     if query.spec.where:
-        words += f", of the rows where {_conditions(query.spec.where)}"
+        joined = " where" if query.kind == "count" else ", of the rows where"
+        words += f"{joined} {_conditions(query.spec.where)}"
     if query.bounds.trims:
         rows = "1 row" if query.bounds.rows == 1 else f"{query.bounds.rows} rows"
         groups = "" if query.bounds.groups >= query.bounds.unit_rows else f" in at most {query.bounds.groups} groups"
@@ -89,7 +90,8 @@ def _best(query: QueryPlan) -> str:
     names = _listed([candidate.name for candidate in query.spec.candidates])
     if query.spec.utility == "rows":
         return f"Which condition is met by most rows: {names}"
-    return f"Which condition separates the labels of {query.spec.label} best (most rows of the commonest on each side): {names}"
+    how = "most rows of the commonest label on each side"
+    return f"Which condition separates the labels of {query.spec.label} best ({how}): {names}"
 
 
 def _above(query: QueryPlan) -> str:

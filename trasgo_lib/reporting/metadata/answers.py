@@ -89,13 +89,23 @@ def answers_data_package(description: AnswersDescription) -> dict[str, Any]:
     resources = []
     for file in description.data:
         kind = file.key.rpartition(".")[2]
-        shape: dict[str, Any] = {"name": f"answers-{kind}", "path": file.key, "title": f"Answers, {kind}", "format": kind}
+        shape: dict[str, Any] = {
+            "name": f"answers-{kind}",
+            "path": file.key,
+            "title": f"Answers, {kind}",
+            "format": kind,
+        }
         shape |= {"mediatype": {"csv": "text/csv", "json": "application/json"}[kind], "encoding": "utf-8"}
         shape |= {"bytes": file.bytes, "hash": f"sha256:{file.sha256}"}
         if kind == "csv":
             fields = [
-                {"name": name, "type": kind_of, "description": told, "constraints": {"required": True} if required else {}}
-                for name, kind_of, required, told in _FIELDS
+                {
+                    "name": name,
+                    "type": kind_of,
+                    "description": told,
+                    "constraints": {"required": True} if full else {},
+                }
+                for name, kind_of, full, told in _FIELDS
             ]
             shape |= {"type": "table", "schema": {"fields": fields, "missingValues": [""]}}
         resources.append(shape)
