@@ -132,14 +132,36 @@ def test_commands_take_the_file_they_are_for(tmp_path: Path) -> None:
     office.open("2")
     run = office.trasgo("run", str(office.config))
     assert run.exit_code == 2 and "trasgo query" in run.text
-    for verb in (("forecast",), ("audit",), ("doctor",)):
-        other = office.trasgo(*verb, str(office.config))
+    for verb in ("forecast", "audit"):
+        other = office.trasgo(verb, str(office.config))
         assert other.exit_code == 2 and "trasgo query" in other.text and "mechanism" not in other.text, other.text
+    doctor = office.trasgo("doctor", str(office.config))
+    assert doctor.exit_code == 0 and "statistics file: no fault, 3 queries" in doctor.out, doctor.text
+    office.release["rows"] = 1200
+    office.release["queries"][0] |= {"epsilon": "0.01", "suppress_below": "5"}
+    office.release["queries"][1]["column"] = "agee"
+    office.write()
+    wrong = office.trasgo("doctor", str(office.config), "--json")
+    assert wrong.exit_code == 2, wrong.text
+    (fault,) = [one for one in wrong.json["fix"] if "queries" in one["words"]]
+    assert "queries[mean_age].column" in fault["words"] and "agee" in fault["words"]
+    assert "agee" in office.config.read_text(encoding="utf-8").splitlines()[fault["line"] - 1]
+    office.release["queries"][1]["column"] = "age"
+    office.write()
+    looked = office.trasgo("doctor", str(office.config), "--json").json["look"]
+    found = {one["words"].split(":")[0]: one["line"] for one in looked if one["words"].startswith("query by_sex")}
+    lines = office.config.read_text(encoding="utf-8").splitlines()
+    assert any("0.01" in lines[one["line"] - 1] for one in looked if "noise of a cell" in one["words"]), looked
+    assert any("empty cells can be told" in one["words"] for one in looked) and found
+    started = office.trasgo("resume", str(office.config))
+    assert started.exit_code == 4 and "trasgo query" in started.text, started.text
     release = Office(tmp_path)
     release.config = tmp_path / "other.yaml"
     release.write()
     asked = release.trasgo("query", str(release.config))
     assert asked.exit_code == 2 and "trasgo run" in asked.text and "loop" not in asked.text
+    office.release["queries"][0] = {k: v for k, v in QUERIES[0].items() if k != "max_groups"}
+    office.write()
     plan = office.trasgo("plan", str(office.config), "--json")
     assert plan.exit_code == 0 and plan.json["cost"]["epsilon"] == "1.5"
     assert "sensitivity" in office.trasgo("plan", str(office.config)).out
@@ -196,11 +218,13 @@ def test_answers_wait_for_four_eyes_are_published_corrected_and_withdrawn(tmp_pa
     assert statement["supersedes"]["note"] == "3 rows came late"
     assert (office.public.parent / "_ERRATA" / "2.json").exists()
     assert office.trasgo("verify", str(second)).exit_code == 0
-    withdrawn = office.trasgo("withdraw", str(office.config), "--reason", "wrong file")
-    assert withdrawn.exit_code == 0 and not (second / "data").exists() or not list((second / "data").iterdir())
+    withdrawn = office.trasgo("withdraw", str(office.config), "--reason", "wrong file", "--yes")
+    assert withdrawn.exit_code == 0 and "report.html" in withdrawn.out, withdrawn.text
+    left = {path.name for path in second.rglob("*") if path.is_file()}
+    assert not left & {"answers.json", "answers.csv", "report.html", "report.md"} and "withdrawn.json" in left
     gone = office.trasgo("verify", str(second), "--json")
     assert gone.exit_code == 8
-    assert {failure["check"] for failure in gone.json["failures"]} == {"withdrawn"}, gone.json["failures"]
+    assert {one["name"] for one in gone.json["results"] if not one["passed"]} == {"withdrawn"}, gone.json["results"]
     again = office.trasgo("query", str(office.config), "--json")
     assert (again.json["state"], again.json["answers"], office.spent()) == ("withdrawn", None, "1")
 
