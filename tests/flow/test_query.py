@@ -229,6 +229,7 @@ def test_answers_wait_for_four_eyes_are_published_corrected_and_withdrawn(tmp_pa
     assert (again.json["state"], again.json["answers"], office.spent()) == ("withdrawn", None, "1")
 
 
+@pytest.mark.long
 def test_an_embargo_keeps_answers_back_and_a_missed_one_holds_them(tmp_path: Path) -> None:
     office = _waiting(tmp_path, embargo="2099-12-15T09:30:00 Europe/Madrid", approvals=1)
     office.release["publish"]["embargo"] = "2020-01-02T09:30:00 Europe/Madrid"

@@ -1,7 +1,7 @@
 """A small package of answers, file for file: noisy numbers set by hand, fixed key, fixed time, the real writers.
 
-What was published stays readable by ``verify``, and the same numbers give the same bytes. A difference here is a break of
-a stored format: while none has been released, write the package anew with
+What was published stays readable by ``verify``, and the same numbers give the same bytes. A difference here is a break
+of a stored format: while none has been released, write the package anew with
 ``.venv/bin/python tests/golden/test_answers_package.py``; after that, raise the format instead.
 """
 

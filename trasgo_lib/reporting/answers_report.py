@@ -43,7 +43,7 @@ def _query(query: Document, answer: Document) -> list[str]:
         value = f"withheld: {one['reason']}" if one["value"] is None else words.value_words(one["value"])
         rows.append((words.key_words(one), value, words.span_words(one)))
     lines += table(("cell", "value", "95 %"), rows)
-    told = [f"Off: {query['half_width']}.", *words.noise_sentences(query)]
+    told = [f"Noise: {query['half_width']}.", *words.noise_sentences(query)]
     told += [margin] if (margin := words.margin_words(answer)) else []
     if answer["post_processed"]:
         told += [f"Post-processed: {'; '.join(answer['post_processed'])}."]
