@@ -1,4 +1,7 @@
-"""What a scheduled deployment runs: one release file, taken as far as it goes. See ``deployments/prefect.yaml``."""
+"""What a scheduled deployment runs: one release or statistics file, taken as far as it goes.
+
+See ``deployments/prefect.yaml``.
+"""
 
 from __future__ import annotations
 
@@ -12,16 +15,16 @@ from flows.outcome import Outcome
 from tasks.places import require_release
 from tasks.policies import at_boundary
 from tasks.session import RunRef, open_session
-from trasgo_lib.plan import read_plan
 from trasgo_lib.records import State as RecordState
+from trasgo_lib.statistics import read_either
 
 
 @flow(name="scheduled release", persist_result=False, validate_parameters=False)
 def scheduled_release(config: str) -> str | State[str]:
-    """Run the version that a release file declares; a published one is left as it is.
+    """Run the version that a release file or a statistics file declares; a published one is left as it is.
 
     Args:
-        config: the release file, from the worker's folder or absolute; public.
+        config: the file, from the worker's folder or absolute; public.
 
     Returns:
         The state it has come to, a public word. A version that waits as it should (for people, for its hour) completes
@@ -44,7 +47,7 @@ def _run(config: str) -> Outcome:
     prepare_prefect(home())
     open_session.cache_clear()
     path = Path(config).absolute()
-    loaded, plan = read_plan(path)
+    loaded, plan, _ = read_either(path)
     require_release(plan)
     ref = RunRef(config=str(path), config_digest=loaded.text_digest, home=str(home()), actor=actor())
     return run_version(ref)[1]

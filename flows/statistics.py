@@ -7,8 +7,10 @@ from typing import Any, Literal
 from prefect import flow, unmapped
 from prefect.task_runners import TaskRunner, ThreadPoolTaskRunner
 
+from tasks.artifacts import show_release
 from tasks.ingest import ingest
-from tasks.query import answer_query, mark_answers_checked, publish_answers, reserve_queries, statistics_of
+from tasks.publish_answers import package_answers, publish_answers
+from tasks.query import answer_query, mark_answers_checked, reserve_queries, statistics_of
 from tasks.session import RunRef, open_session
 from tasks.source import require_same_source
 
@@ -22,8 +24,8 @@ _RUNNER: TaskRunner[Any] = ThreadPoolTaskRunner(max_workers=2)
     validate_parameters=False,
     task_runner=_RUNNER,
 )
-def statistics(ref: RunRef) -> Literal["published"]:
-    """Take a source file to published answers.
+def statistics(ref: RunRef) -> Literal["published", "waiting"]:
+    """Take a source file to published answers, or to packaged ones that wait.
 
     Args:
         ref: public facts from which every task opens the run.
@@ -42,5 +44,9 @@ def statistics(ref: RunRef) -> Literal["published"]:
         mark_answers_checked(ref)
         require_same_source(ref)
         held.require()
+        if session.must_wait():
+            package_answers(ref, table.rows)
+            return "waiting"
         publish_answers(ref, table.rows)
+        show_release(session)
         return "published"

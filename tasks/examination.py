@@ -19,13 +19,14 @@ from trasgo_lib.release import MANIFEST, release_prefix
 from trasgo_lib.storage import local_root
 
 
-def examine_surroundings(plan: ReleasePlan, home: Path, config: Path) -> Iterator[Finding]:
+def examine_surroundings(plan: ReleasePlan, home: Path, config: Path, needed: Cost | None = None) -> Iterator[Finding]:
     """Everything a run would need beside its source.
 
     Args:
         plan: the compiled plan.
         home: the state folder.
         config: the release file as the person named it.
+        needed: what the version costs, where that is known; None for the totals of the plan.
     """
     if needs_orchestrator(plan):
         words = "key, ledger or roots are reached with a secret of the orchestrator, which is not asked here"
@@ -33,7 +34,8 @@ def examine_surroundings(plan: ReleasePlan, home: Path, config: Path) -> Iterato
     else:
         key = yield from _key(plan, home)
         yield from _signing(plan, home, key)
-        yield from _ledger(plan, _open_it(plan, config))
+        total = needed or Cost(plan.epsilon_total, plan.delta_total, plan.geo_total)
+        yield from _ledger(plan, total, _open_it(plan, config))
         publish = plan.config.publish
         yield from _root("public", plan.public_root, publish.public_s3, plan)
         yield from _root("restricted", plan.restricted_root, publish.restricted_s3, plan)
@@ -71,7 +73,7 @@ def _signing(plan: ReleasePlan, home: Path, key: WrappingKey | None) -> Iterator
         yield Finding(Weight.FINE, f"signing key: {file}")
 
 
-def _ledger(plan: ReleasePlan, open_it: str) -> Iterator[Finding]:
+def _ledger(plan: ReleasePlan, total: Cost, open_it: str) -> Iterator[Finding]:
     place = ledger_place(plan)
     if isinstance(place, SqliteFile) and not place.path.exists():
         yield Finding(Weight.FIX, f"account {plan.account}: not open, and no ledger is there yet", open_it)
@@ -86,7 +88,7 @@ def _ledger(plan: ReleasePlan, open_it: str) -> Iterator[Finding]:
             [Finding(Weight.FIX, f"account {plan.account}: not open", open_it)] if is_closed else must(error.faults)
         )
         return
-    yield from _account(plan, account)
+    yield from _account(plan, total, account)
     yield from _version(plan, records)
 
 
@@ -96,8 +98,8 @@ def _open_it(plan: ReleasePlan, config: Path) -> str:
     return f'Agree on a cap, then: trasgo ledger open {config} --epsilon CAP{delta}{geo} --population "WHOSE"'
 
 
-def _account(plan: ReleasePlan, account: Account) -> Iterator[Finding]:
-    terms, total = account.terms, Cost(plan.epsilon_total, plan.delta_total, plan.geo_total)
+def _account(plan: ReleasePlan, total: Cost, account: Account) -> Iterator[Finding]:
+    terms = account.terms
     if (terms.unit, terms.max_rows) != (plan.privacy_unit, plan.max_rows):
         words = f"account {plan.account}: opened for unit {terms.unit} with at most {terms.max_rows} rows"
         yield Finding(Weight.FIX, words, "Correct privacy.unit, or open an account for this unit.")

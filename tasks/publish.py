@@ -220,9 +220,9 @@ def _put_evidence(session: Session, course: Course, state: State, checked: Check
         risk=workspace.read_json(RISK) or {},
         shortfalls=tuple((shortfall.unit, shortfall.message) for shortfall in course.stop.shortfalls),
     )
-    ledger = [_ledger_row(entry) for entry in own_entries(session)]
+    ledger = [ledger_row(entry) for entry in own_entries(session)]
     report, pages = (CheckReport(()), ()) if checked is None else (checked.report, (checked.docs,))
-    evidence = Evidence(facts, report, _provenance(session), ledger, pages)
+    evidence = Evidence(facts, report, provenance_of(session), ledger, pages)
     publish_package(stage_restricted(evidence, session.work), session.restricted, prefix)
 
 
@@ -241,7 +241,8 @@ def _has_evidence(session: Session, prefix: str, state: State) -> bool:
     return (told == State.HELD.value) == (state is State.HELD) and drawn == session.begin().commitment
 
 
-def _ledger_row(entry: Entry) -> dict[str, Any]:
+def ledger_row(entry: Entry) -> dict[str, Any]:
+    """One entry of the ledger for the restricted root."""
     drawn = entry.reservation
     return {
         "seq": entry.seq,
@@ -255,7 +256,8 @@ def _ledger_row(entry: Entry) -> dict[str, Any]:
     }
 
 
-def _provenance(session: Session) -> dict[str, Any]:
+def provenance_of(session: Session) -> dict[str, Any]:
+    """What drew a version, on what and by whom; private, for the restricted root."""
     record = session.begin()
     drawn = session.event_of(State.DRAWN).evidence
     return {

@@ -1,4 +1,4 @@
-"""Queries: charge them, draw each answer once, keep it restricted, publish what is made of it."""
+"""Queries: charge them, draw each answer once, keep it restricted; what is made of it is published elsewhere."""
 
 from __future__ import annotations
 
@@ -9,22 +9,19 @@ from prefect import task
 
 import trasgo_lib
 from tasks.made_with import made_with, source_revision
-from tasks.policies import IDEMPOTENT_IO, NOISE_DRAW, PURE, at_boundary
+from tasks.policies import NOISE_DRAW, PURE, at_boundary
 from tasks.session import RunRef, Session, open_session
-from tasks.signing import previous_evidence, signing_of
-from tasks.waiting import announce
-from tasks.workspace import INPUT_REPORT, Workspace
+from tasks.signing import previous_evidence
 from trasgo_lib.budget import Cost, cost
 from trasgo_lib.data import PrivateTable
-from trasgo_lib.errors import BudgetError, ConfigError, ConflictError, Reason
+from trasgo_lib.errors import ConfigError, ConflictError, Reason
 from trasgo_lib.keys import KeyedDigest
 from trasgo_lib.noise import derive
 from trasgo_lib.records import Reservation, State
-from trasgo_lib.release import publish_package, release_prefix
+from trasgo_lib.release import release_prefix
 from trasgo_lib.statistics import QueryPlan, StatisticsPlan
 from trasgo_lib.statistics.answering import Drawn, draw_answer
 from trasgo_lib.statistics.answers import Answer, answers_of
-from trasgo_lib.statistics.package import StatisticsFacts, stage_statistics
 from trasgo_lib.statistics.private_rows import StoredRows
 from trasgo_lib.statistics.row_count import require_row_count
 
@@ -102,45 +99,17 @@ def mark_answers_checked(ref: RunRef) -> None:
     session = open_session(ref)
     digests = {f"answer of {query.name}": _digest(session, query) for query in statistics_of(session).queries}
     session.advance(
-        "drawn", "every answer is stored", **made_with(trasgo_lib.__version__, source_revision()), **digests
+        "drawn",
+        "every answer is stored",
+        config_sha256=ref.config_digest,
+        **made_with(trasgo_lib.__version__, source_revision()),
+        **digests,
     )
     recorded = session.event_of(State.DRAWN).evidence
     for name, digest in digests.items():
         if recorded.get(name) != digest:
             raise _gone(session, name, "another answer than was recorded")
     session.advance("checked", f"{len(digests)} answers are those of their queries", **previous_evidence(session))
-
-
-@task(name="publish answers", **IDEMPOTENT_IO)
-@at_boundary
-def publish_answers(ref: RunRef, rows: int) -> None:
-    """Publish the answers; the same version again puts the same bytes and changes nothing.
-
-    Raises:
-        ConflictError: the store holds other bytes under a key of this version.
-    """
-    session = open_session(ref)
-    plan, statistics = session.plan, statistics_of(session)
-    session.records.require_publishable(plan.dataset, plan.version, None)
-    session.require_superseded()
-    if session.spent() != statistics.cost:
-        raise BudgetError.of(
-            Reason.STATE_CONFLICT,
-            f"version {plan.dataset}/{plan.version}",
-            required=f"charges of {statistics.cost}",
-            came=str(session.spent()),
-            fix="Nothing was published; report this.",
-        )
-    staged = stage_statistics(
-        _facts(session, rows), read_answers(session), session.work / "staged", signing_of(session)
-    )
-    prefix = release_prefix(plan.dataset, plan.version)
-    report = Workspace(session.work).read_json(INPUT_REPORT) or {}
-    session.restricted.put_once(f"{prefix}/input_report.json", json.dumps(report, indent=2, sort_keys=True).encode())
-    publish_package(staged, session.public, prefix)
-    announce(session, {})
-    session.remove_work()
-    _LOGGER.info("publish: %s/%s", plan.dataset, plan.version)
 
 
 def statistics_of(session: Session) -> StatisticsPlan:
@@ -243,16 +212,4 @@ def _reservation(session: Session, query: QueryPlan) -> Reservation:
         event=charge.event,
         max_rows=plan.max_rows,
         part=session.part,
-    )
-
-
-def _facts(session: Session, rows: int) -> StatisticsFacts:
-    drawn = session.event_of(State.DRAWN).evidence
-    return StatisticsFacts(
-        plan=statistics_of(session),
-        rows=rows,
-        account_to_date=session.account_to_date(),
-        created=session.event_of(State.CHECKED).at,
-        library_version=drawn["library_version"],
-        commit=drawn["commit"],
     )

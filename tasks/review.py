@@ -13,7 +13,8 @@ from tasks.waiting import WaitingPackage, read_waiting
 from trasgo_lib.errors import ConflictError, Reason, WaitingError
 from trasgo_lib.plan import ReleasePlan
 from trasgo_lib.records import Event, Publication, Records, State, VersionRecord, waiting_of
-from trasgo_lib.release import release_prefix, verify_release
+from trasgo_lib.release import STATEMENT, release_prefix, verify_release
+from trasgo_lib.release.answers_file import ANSWERS, holds_answers
 from trasgo_lib.statistics import read_either
 from trasgo_lib.storage import ObjectStore
 
@@ -73,17 +74,23 @@ class Dossier:
     Args:
         waiting: the packaged files.
         statement: ``statement.json`` of the package.
-        losses: the restricted losses.
-        checks: the output checks.
+        losses: the restricted losses; none for answers.
+        checks: the output checks; none for answers.
+        answers: ``data/answers.json`` of the package; None for a release of rows.
     """
 
     waiting: WaitingPackage
     statement: dict[str, Any]
     losses: dict[str, Any]
     checks: list[dict[str, Any]]
+    answers: dict[str, Any] | None = None
 
     def evidence(self) -> dict[str, str]:
         """What was looked at, for the record."""
+        if self.answers is not None:
+            asked = self.answers["queries"]
+            numbers = sum(len(query["cells"]) for query in asked)
+            return {"answers": f"{len(asked)} questions, {numbers} numbers and choices"}
         passed = sum(bool(check["passed"]) for check in self.checks)
         return {
             "checks": f"{passed} of {len(self.checks)} passed",
@@ -99,7 +106,7 @@ def open_review(config: Path) -> Review:
         ConflictError: the version was never begun.
         StoreError: the ledger is out of reach.
     """
-    _, plan, _ = read_either(config)
+    _, plan, statistics = read_either(config)
     require_release(plan)
     records = open_records(plan, create=False)
     record = records.version(plan.dataset, plan.version)
@@ -109,7 +116,7 @@ def open_review(config: Path) -> Review:
             f"version {plan.dataset}/{plan.version}",
             required="a version that was begun",
             came="none",
-            fix="Start it with: trasgo run",
+            fix=f"Start it with: trasgo {'run' if statistics is None else 'query'}",
         )
     found = records.publication(plan.dataset, plan.version)
     over = record.state in (State.PUBLISHED, State.SUPERSEDED, State.WITHDRAWN)
@@ -136,9 +143,12 @@ def open_dossier(review: Review) -> Dossier:
     if waiting.digest != review.publication.package:
         raise _differs(record, "the files that were packaged", "other files")
     verify_release(store, waiting.prefix).require()
+    statement = json.loads(store.get(f"{waiting.prefix}/{STATEMENT}"))
+    if holds_answers(waiting.manifest):
+        return Dossier(waiting, statement, {}, [], json.loads(store.get(f"{waiting.prefix}/{ANSWERS}")))
     return Dossier(
         waiting,
-        json.loads(store.get(f"{waiting.prefix}/statement.json")),
+        statement,
         json.loads(store.get(f"{prefix}/losses.json")),
         json.loads(store.get(f"{prefix}/checks.json"))["checks"]["results"],
     )

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-from typing import Any
 
 from tasks.review import Review
 from tasks.session import now
@@ -15,6 +14,7 @@ from tasks.stores import open_root
 from trasgo_lib.errors import ConflictError, Reason
 from trasgo_lib.records import State
 from trasgo_lib.release import MANIFEST, WITHDRAWN, release_prefix, withdrawal_bytes
+from trasgo_lib.release.answers_file import withdrawable
 
 
 def withdraw(review: Review, actor: str, reason: str) -> tuple[str, ...]:
@@ -55,12 +55,7 @@ def withdraw(review: Review, actor: str, reason: str) -> tuple[str, ...]:
     review.records.transition(plan.dataset, plan.version, State.WITHDRAWN, actor, reason, {}, now())
     life = review.records.events(plan.dataset, plan.version)
     event = next(event for event in life if event.kind == "state" and event.state is State.WITHDRAWN)
-    listed = _data_files(json.loads(manifest))
+    listed = withdrawable(json.loads(manifest))
     notice = withdrawal_bytes(plan.dataset, plan.version, record.manifest_digest, event.at, event.reason, listed)
     public.put_once(f"{prefix}/{WITHDRAWN}", notice)
     return tuple(path for path in listed if public.remove(f"{prefix}/{path}"))
-
-
-def _data_files(manifest: dict[str, Any]) -> list[str]:
-    """The files that hold rows, as the published manifest lists them."""
-    return [entry["path"] for entry in manifest["files"] if entry["path"].startswith("data/")]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -55,29 +56,28 @@ def approve(config: Path = _CONFIG, reason: str = _REASON, yes: bool = _YES, as_
         elif found.missing:
             out.print(f"Approved by {actor()}; {found.missing} more needed.", markup=False)
         else:
-            out.print(f"Approved by {actor()}; all approvals are there. Publish it: trasgo run {config}", markup=False)
+            verb = "run" if dossier.answers is None else "query"
+            out.print(
+                f"Approved by {actor()}; all approvals are there. Publish it: trasgo {verb} {config}",
+                markup=False,
+            )
 
 
 def _show(review: Review, dossier: Dossier) -> None:
     plan, terms = review.plan, review.publication.terms
     manifest = dossier.waiting.manifest
+    what = "columns" if dossier.answers is None else "questions"
     lines = [
         f"{plan.dataset}/{plan.version}: {plan.config.release.title}",
         f"  plan      {plan.digest}",
         f"  manifest  sha256 {dossier.waiting.manifest_digest}",
         f"  package   {dossier.waiting.digest}",
-        f"  rows      {manifest['rows']}; columns: {', '.join(manifest['columns'])}",
-        f"  promise   {dossier.statement['in_words']}",
+        f"  rows      {manifest['rows']}; {what}: {', '.join(manifest['columns'])}",
+        f"  promise   {dossier.statement['in_words' if dossier.answers is None else 'guarantee']}",
         f"  spent     {review.records.spent_by(plan.dataset, plan.version)}",
         f"  account   {plan.account}: {review.records.account(plan.account).left} left",
-        f"  checks    {dossier.evidence()['checks']}",
-        f"  loop      ended with: {dossier.losses.get('reason', '')}",
+        *(_outcome(review, dossier) if dossier.answers is None else _questions(review, dossier)),
     ]
-    last = {entry["unit"]: entry for entry in dossier.losses.get("rounds", [])}
-    for unit in plan.units:
-        if unit.target is not None and unit.name in last:
-            met = "met" if last[unit.name]["met"] else "NOT met"
-            lines.append(f"  target    {unit.name}: {unit.target.loss} <= {unit.target.ceiling}, {met}")
     lines += [f"  file      {entry['path']}, {entry['bytes']} bytes, {entry['sha256']}" for entry in manifest["files"]]
     superseded = plan.config.release.supersedes
     if superseded is not None:
@@ -87,3 +87,23 @@ def _show(review: Review, dossier: Dossier) -> None:
     lines.append(f"  approved  {len(review.publication.approvals)} of {terms.approvals}: {given}")
     for line in lines:
         out.print(line, markup=False)
+
+
+def _questions(review: Review, dossier: Dossier) -> Iterator[str]:
+    """The questions as asked, and where their answers can be read; they are not public yet."""
+    place = review.restricted.uri(dossier.waiting.prefix).removeprefix("file://")
+    for query in dossier.statement["queries"]:
+        cost = f"epsilon {query['cost']['epsilon']}"
+        yield f"  question  {query['name']}: {query['in_words']}; {cost}; {query['half_width']}"
+    yield f"  answers   {dossier.evidence()['answers']}, to be read in {place}/report.html"
+
+
+def _outcome(review: Review, dossier: Dossier) -> Iterator[str]:
+    plan = review.plan
+    yield f"  checks    {dossier.evidence()['checks']}"
+    yield f"  loop      ended with: {dossier.losses.get('reason', '')}"
+    last = {entry["unit"]: entry for entry in dossier.losses.get("rounds", [])}
+    for unit in plan.units:
+        if unit.target is not None and unit.name in last:
+            met = "met" if last[unit.name]["met"] else "NOT met"
+            yield f"  target    {unit.name}: {unit.target.loss} <= {unit.target.ceiling}, {met}"

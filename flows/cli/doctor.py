@@ -17,7 +17,7 @@ from trasgo_lib.errors import ConfigError
 if TYPE_CHECKING:
     from trasgo_lib.drafting.findings import Finding, Weight
 
-_CONFIG = typer.Argument(help="The release file (YAML); it may be a draft.")
+_CONFIG = typer.Argument(help="The release file or statistics file (YAML); it may be a draft.")
 _JSON = typer.Option(False, "--json", help="One JSON object on standard output.")
 
 _STYLES = {"must be fixed": "bold red", "worth a look": "bold yellow", "fine": "bold green"}
@@ -42,21 +42,22 @@ def _examined(config: Path) -> Iterator[Finding]:
     from tasks.examination import examine_surroundings
     from tasks.places import require_release
     from trasgo_lib.config import read_document, read_text
-    from trasgo_lib.drafting.examination import examine_plan
+    from trasgo_lib.drafting.examination import examine_circumstances, examine_plan
     from trasgo_lib.drafting.findings import Finding, Weight, must
     from trasgo_lib.drafting.outlook import examine_targets
     from trasgo_lib.drafting.source_names import examine_source
     from trasgo_lib.drafting.visibility import examine_visibility
-    from trasgo_lib.plan import read_plan
+    from trasgo_lib.statistics import read_either
+    from trasgo_lib.statistics.examination import examine_queries
 
     try:
         document = read_document(read_text(config))
     except ConfigError as error:
         yield from must(error.faults)
         return
-    plan = None
+    plan, statistics = None, None
     try:
-        loaded, plan = read_plan(config)
+        loaded, plan, statistics = read_either(config)
         require_release(plan)
     except ConfigError as error:
         yield from must(error.faults)
@@ -65,11 +66,16 @@ def _examined(config: Path) -> Iterator[Finding]:
         words = "key, account, places and targets were not looked at: that takes a file without faults"
         yield Finding(Weight.LOOK, words)
         return
-    yield Finding(Weight.FINE, "release file: no fault")
-    yield from examine_plan(loaded, plan, datetime.now(UTC))
-    yield from examine_visibility(loaded, plan)
-    yield from examine_targets(loaded, plan)
-    yield from examine_surroundings(plan, home(), config)
+    if statistics is None:
+        yield Finding(Weight.FINE, "release file: no fault")
+        yield from examine_plan(loaded, plan, datetime.now(UTC))
+        yield from examine_visibility(loaded, plan)
+        yield from examine_targets(loaded, plan)
+    else:
+        yield Finding(Weight.FINE, f"statistics file: no fault, {len(statistics.queries)} queries")
+        yield from examine_circumstances(loaded, plan, datetime.now(UTC))
+        yield from examine_queries(loaded, statistics)
+    yield from examine_surroundings(plan, home(), config, None if statistics is None else statistics.cost)
 
 
 def _rows(found: dict[Weight, list[Finding]]) -> dict[str, object]:

@@ -115,11 +115,45 @@ POINTS: dict[str, Callable[[], None]] = {
 }
 
 
+def _answer(key: str, name: str) -> bool:
+    return key.endswith(f"/answers/{name}.json")
+
+
+def _before_the_store() -> None:
+    """Every query is charged; the first answer is drawn and lies in memory only."""
+    wanted = lambda store, key, *_: _answer(key, "by_sex")  # noqa: E731
+    _wrap("trasgo_lib.storage", "ObjectStore.put_once", _before, wanted)
+
+
+def _between_answers() -> None:
+    """One answer in the middle of several is stored."""
+    wanted = lambda store, key, *_: _answer(key, "mean_age")  # noqa: E731
+    _wrap("trasgo_lib.storage", "ObjectStore.put_once", _after, wanted)
+
+
+def _between_two_answer_files() -> None:
+    """The first of the public files lies there."""
+    wanted = lambda store, key, *_: _public(store, key, "answers.json")  # noqa: E731
+    _wrap("trasgo_lib.storage", "ObjectStore.put_once", _after, wanted)
+
+
+QUERY_POINTS: dict[str, Callable[[], None]] = {
+    "after reserve": _after_reserve,
+    "between reserve and store": _before_the_store,
+    "in the middle of several": _between_answers,
+    "between store and commit": _before_a_commit,
+    "between two uploads": _between_two_answer_files,
+    "after the manifest": _after_the_manifest,
+    "never": lambda: None,
+}
+"""The same for ``trasgo query``, whose noise is not keyed: what was drawn and not stored was seen by nobody."""
+
+
 def main() -> None:
     """Arm the point, then run the command."""
     point = sys.argv.pop(1)
     fix_keys_and_clock(setattr)
-    POINTS[point]()
+    (QUERY_POINTS if sys.argv[1] == "query" else POINTS)[point]()
     from flows.cli import main as command
 
     command()

@@ -73,17 +73,22 @@ class Site(Office):
         assert records.check_chain().ok
         return [(e.reservation.unit, e.reservation.level, str(e.cost), e.hash) for e in entries if e.reservation]
 
-    def run_killed(self, point: str) -> None:
-        """``trasgo run`` in a process of its own, up to the point."""
+    def run_killed(self, point: str, verb: str = "run") -> None:
+        """``trasgo run`` or ``query`` in a process of its own, up to the point."""
+        run = self.started(point, verb)
+        code = run.wait(timeout=300)
+        assert code == -signal.SIGKILL, (self.folder / "killed.log").read_text()
+
+    def started(self, point: str, verb: str) -> subprocess.Popen[bytes]:
+        """The same, while it runs."""
         environment = {name: value for name, value in os.environ.items() if not name.startswith("PGUSER")}
         environment |= {"TRASGO_HOME": str(self.home), "TRASGO_ACTOR": "tester", **self.environment}
         environment |= {"PREFECT_API_URL": server_url(), "PYTHONPATH": str(ROOT)}
-        with (self.folder / "killed.log").open("wb") as log:
-            run = subprocess.run(
-                [sys.executable, SCRIPT, point, "run", str(self.config), "--quiet"],
-                env=environment, cwd=ROOT, stdout=log, stderr=log, timeout=300, check=False,
+        with (self.folder / "killed.log").open("ab") as log:
+            return subprocess.Popen(
+                [sys.executable, SCRIPT, point, verb, str(self.config), "--quiet"],
+                env=environment, cwd=ROOT, stdout=log, stderr=log,
             )  # fmt: skip
-        assert run.returncode == -signal.SIGKILL, (self.folder / "killed.log").read_text()
 
 
 def server_url() -> str:

@@ -7,9 +7,9 @@ import shutil
 from pathlib import Path
 
 import pytest
-from office import Office
+from office import Answer, Office
 
-import tasks.query
+import tasks.publish_answers
 from trasgo_lib.errors import StoreError
 
 QUERIES = [
@@ -47,7 +47,7 @@ def answered(tmp_path_factory: pytest.TempPathFactory) -> Office:
         def unreachable(*_: object) -> None:
             raise StoreError.of("store_refused", "store", required="a store", came="none", fix="Wait.")  # type: ignore[arg-type]
 
-        patch.setattr(tasks.query, "publish_package", unreachable)
+        patch.setattr(tasks.publish_answers, "publish_package", unreachable)
         broken = office.trasgo("query", str(office.config), "--quiet")
     assert broken.exit_code == 10, broken.text
     stored = {path.name: path.read_bytes() for path in (office.restricted / "answers").iterdir()}
@@ -78,7 +78,7 @@ def test_a_published_version_is_left_as_it_is_and_tells_the_same_answers(answere
 def test_the_package_verifies_and_every_file_of_it_matters(answered: Office, tmp_path: Path) -> None:
     assert answered.trasgo("verify", str(answered.public)).exit_code == 0
     files = sorted(path for path in answered.public.rglob("*") if path.is_file())
-    assert len(files) == 8
+    assert len(files) == 15
     for path in files:
         copy = tmp_path / path.name
         shutil.copytree(answered.public, copy)
@@ -102,7 +102,7 @@ def test_a_stored_answer_that_is_gone_is_never_drawn_again(tmp_path: Path) -> No
         def unreachable(*_: object) -> None:
             raise StoreError.of("store_refused", "store", required="a store", came="none", fix="Wait.")  # type: ignore[arg-type]
 
-        patch.setattr(tasks.query, "publish_package", unreachable)
+        patch.setattr(tasks.publish_answers, "publish_package", unreachable)
         assert office.trasgo("query", str(office.config), "--quiet").exit_code == 10
     stored = office.restricted / "answers" / "mean_age.json"
     stored.chmod(0o600)
@@ -132,14 +132,108 @@ def test_commands_take_the_file_they_are_for(tmp_path: Path) -> None:
     office.open("2")
     run = office.trasgo("run", str(office.config))
     assert run.exit_code == 2 and "trasgo query" in run.text
-    for verb in (("forecast",), ("audit",), ("doctor",)):
-        other = office.trasgo(*verb, str(office.config))
+    for verb in ("forecast", "audit"):
+        other = office.trasgo(verb, str(office.config))
         assert other.exit_code == 2 and "trasgo query" in other.text and "mechanism" not in other.text, other.text
+    doctor = office.trasgo("doctor", str(office.config))
+    assert doctor.exit_code == 0 and "statistics file: no fault, 3 queries" in doctor.out, doctor.text
+    office.release["rows"] = 1200
+    office.release["queries"][0] |= {"epsilon": "0.01", "suppress_below": "5"}
+    office.release["queries"][1]["column"] = "agee"
+    office.write()
+    wrong = office.trasgo("doctor", str(office.config), "--json")
+    assert wrong.exit_code == 2, wrong.text
+    (fault,) = [one for one in wrong.json["fix"] if "queries" in one["words"]]
+    assert "queries[mean_age].column" in fault["words"] and "agee" in fault["words"]
+    assert "agee" in office.config.read_text(encoding="utf-8").splitlines()[fault["line"] - 1]
+    office.release["queries"][1]["column"] = "age"
+    office.write()
+    looked = office.trasgo("doctor", str(office.config), "--json").json["look"]
+    found = {one["words"].split(":")[0]: one["line"] for one in looked if one["words"].startswith("query by_sex")}
+    lines = office.config.read_text(encoding="utf-8").splitlines()
+    assert any("0.01" in lines[one["line"] - 1] for one in looked if "noise of a cell" in one["words"]), looked
+    assert any("empty cells can be told" in one["words"] for one in looked) and found
+    started = office.trasgo("resume", str(office.config))
+    assert started.exit_code == 4 and "trasgo query" in started.text, started.text
     release = Office(tmp_path)
     release.config = tmp_path / "other.yaml"
     release.write()
     asked = release.trasgo("query", str(release.config))
     assert asked.exit_code == 2 and "trasgo run" in asked.text and "loop" not in asked.text
+    office.release["queries"][0] = {k: v for k, v in QUERIES[0].items() if k != "max_groups"}
+    office.write()
     plan = office.trasgo("plan", str(office.config), "--json")
     assert plan.exit_code == 0 and plan.json["cost"]["epsilon"] == "1.5"
     assert "sensitivity" in office.trasgo("plan", str(office.config)).out
+
+
+def _waiting(folder: Path, **publish: object) -> Office:
+    office = _office(folder)
+    office.release["queries"] = office.release["queries"][1:2]
+    office.release["publish"] |= publish
+    office.open("2")
+    answer = office.trasgo("query", str(office.config), "--json")
+    assert answer.exit_code == 9, answer.text
+    assert (answer.json["state"], answer.json["public"], answer.json["answers"]) == ("checked", None, None)
+    return office
+
+
+def _by(office: Office, name: str, *arguments: str) -> Answer:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(office, "actor", name)
+        return office.trasgo(*arguments, str(office.config))
+
+
+def test_answers_wait_for_four_eyes_are_published_corrected_and_withdrawn(tmp_path: Path) -> None:
+    office = _waiting(tmp_path, approvals=1)
+    assert not office.public.exists() and office.spent() == "0.5"
+    waiting = office.restricted / "waiting"
+    assert (waiting / "report.html").exists() and (office.restricted / "report.md").exists()
+    refused = _by(office, "tester", "approve", "--yes")
+    assert refused.exit_code == 4 and "did not run it" in refused.text
+    shown = _by(office, "eva", "approve")
+    assert "question  mean_age: The mean of age (years); epsilon 0.5" in shown.text, shown.text
+    assert "manifest  sha256" in shown.text and "loop" not in shown.text
+    told = office.trasgo("query", str(office.config), "--quiet")
+    assert told.exit_code == 9 and "Waiting: people/1" in told.text and "median" not in told.text
+    approved = _by(office, "eva", "approve", "--yes")
+    assert approved.exit_code == 0 and "trasgo query" in approved.out, approved.text
+    before = {path.name: path.read_bytes() for path in waiting.rglob("*") if path.is_file()}
+    published = office.trasgo("resume", str(office.config), "--json")
+    assert published.exit_code == 0 and published.json["state"] == "published", published.text
+    after = {path.name: path.read_bytes() for path in office.public.rglob("*") if path.is_file()}
+    assert after == before and office.spent() == "0.5"
+    assert office.trasgo("verify", str(office.public)).exit_code == 0
+
+    office.release["release"] |= {
+        "version": "2",
+        "supersedes": {"version": "1", "reason": "error", "note": "3 rows came late"},
+    }
+    office.release["publish"]["approvals"] = 0
+    office.write()
+    corrected = office.trasgo("query", str(office.config), "--json")
+    assert corrected.exit_code == 0 and office.spent() == "1", corrected.text
+    second = office.public.parent / "2"
+    statement = json.loads((second / "statement.json").read_text(encoding="utf-8"))
+    assert statement["supersedes"]["note"] == "3 rows came late"
+    assert (office.public.parent / "_ERRATA" / "2.json").exists()
+    assert office.trasgo("verify", str(second)).exit_code == 0
+    withdrawn = office.trasgo("withdraw", str(office.config), "--reason", "wrong file", "--yes")
+    assert withdrawn.exit_code == 0 and "report.html" in withdrawn.out, withdrawn.text
+    left = {path.name for path in second.rglob("*") if path.is_file()}
+    assert not left & {"answers.json", "answers.csv", "report.html", "report.md"} and "withdrawn.json" in left
+    gone = office.trasgo("verify", str(second), "--json")
+    assert gone.exit_code == 8
+    assert {one["name"] for one in gone.json["results"] if not one["passed"]} == {"withdrawn"}, gone.json["results"]
+    again = office.trasgo("query", str(office.config), "--json")
+    assert (again.json["state"], again.json["answers"], office.spent()) == ("withdrawn", None, "1")
+
+
+@pytest.mark.long
+def test_an_embargo_keeps_answers_back_and_a_missed_one_holds_them(tmp_path: Path) -> None:
+    office = _waiting(tmp_path, embargo="2099-12-15T09:30:00 Europe/Madrid", approvals=1)
+    office.release["publish"]["embargo"] = "2020-01-02T09:30:00 Europe/Madrid"
+    office.write()
+    assert office.trasgo("query", str(office.config), "--json").json["awaits"] == "approval_missing"
+    status = office.trasgo("status", str(office.config), "--json").json
+    assert status["state"] in ("checked", "held") and not office.public.exists()

@@ -10,7 +10,7 @@ from zoneinfo import ZoneInfo
 import pytest
 from ruamel.yaml import YAML
 
-from trasgo_lib.plan import read_plan
+from trasgo_lib.statistics import read_either
 
 ROOT = Path(__file__).resolve().parents[2]
 FOLDER = ROOT / "deployments"
@@ -27,7 +27,7 @@ DEPLOYMENTS = {entry["name"]: entry for entry in _yaml("prefect.yaml")["deployme
 @pytest.mark.parametrize("name", DEPLOYMENTS)
 def test_a_deployment_runs_its_release_file_in_the_queue_of_its_account(name: str) -> None:
     entry = DEPLOYMENTS[name]
-    _, plan = read_plan(ROOT / entry["parameters"]["config"])
+    _, plan, _ = read_either(ROOT / entry["parameters"]["config"])
     assert entry["work_pool"]["work_queue_name"] == plan.account and f"account-{plan.account}" in entry["tags"]
     assert name in (plan.dataset, f"{plan.dataset}-{plan.version}")
     file, _, flow = entry["entrypoint"].partition(":")

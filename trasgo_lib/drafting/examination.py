@@ -33,9 +33,7 @@ def examine_plan(loaded: LoadedConfig, plan: ReleasePlan, now: datetime) -> Iter
         plan: its plan.
         now: the present instant, with a time zone.
     """
-    yield from _names(loaded)
-    yield from _places(loaded, plan)
-    yield from _people(loaded, now)
+    yield from examine_circumstances(loaded, plan, now)
     yield from _budget(loaded, plan)
     yield from _formulas(loaded, plan)
     explanation = explain(plan)
@@ -43,6 +41,19 @@ def examine_plan(loaded: LoadedConfig, plan: ReleasePlan, now: datetime) -> Iter
         yield from _domain(loaded, plan, unit)
     for words in explanation.warnings:
         yield _warning(loaded, words)
+
+
+def examine_circumstances(loaded: LoadedConfig, plan: ReleasePlan, now: datetime) -> Iterator[Finding]:
+    """What concerns names, places and people, whatever is published.
+
+    Args:
+        loaded: the release file or the statistics file.
+        plan: its plan, or the source and places of it.
+        now: the present instant, with a time zone.
+    """
+    yield from _names(loaded)
+    yield from _places(loaded, plan)
+    yield from _people(loaded, now)
 
 
 def _warning(loaded: LoadedConfig, words: str) -> Finding:

@@ -6,6 +6,10 @@ from typing import Any
 
 ANSWERS = "data/answers.json"
 ANSWERS_CSV = "data/answers.csv"
+HOWTO_USE = "HOWTO_USE.md"
+
+_REPORTS = ("report.md", "report.html")
+"""Reports that tell every answer; those of rows tell none."""
 
 CSV_HEADER = ("query", "type", "key", "value", "noisy", "low", "high", "reason", "post_processed")
 
@@ -13,6 +17,17 @@ CSV_HEADER = ("query", "type", "key", "value", "noisy", "low", "high", "reason",
 def holds_answers(manifest: dict[str, Any]) -> bool:
     """Whether a manifest lists answers instead of released rows."""
     return any(entry["path"] == ANSWERS for entry in manifest["files"])
+
+
+def withdrawable(manifest: dict[str, Any]) -> list[str]:
+    """The files that a withdrawal takes back: those that hold rows, or answers, whose reports hold them, too.
+
+    Args:
+        manifest: of a release of rows or of answers.
+    """
+    reports = _REPORTS if holds_answers(manifest) else ()
+    paths = [str(entry["path"]) for entry in manifest["files"]]
+    return [path for path in paths if path.startswith("data/") or path in reports]
 
 
 def csv_rows(document: dict[str, Any]) -> list[tuple[str, ...]]:

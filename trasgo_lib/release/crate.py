@@ -6,13 +6,17 @@ and a resumed publication must give the same bytes. Source: RO-Crate 1.2 (root d
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import PurePosixPath
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from trasgo_lib.release.manifest import StagedFile
 from trasgo_lib.release.statement import amounts
 from trasgo_lib.reporting import ReleaseFacts, wording
+
+if TYPE_CHECKING:
+    from trasgo_lib.config import ReleaseInfo
 
 CRATE = "ro-crate-metadata.json"
 
@@ -43,6 +47,9 @@ _NAMES = {
     "dcat.jsonld": "catalogue record, DCAT-AP 3.0",
     "dp_statement.json": "privacy statement in the shape of the registry of deployments",
     "dp_statement.md": "the same for people",
+    "data/answers.json": "answers, whole numbers and choices as they were drawn and post-processed",
+    "data/answers.csv": "the same answers, one row a number or choice",
+    "HOWTO_USE.md": "how to use these answers with their error, in Python and in R",
 }
 _CODE_LISTS = "codelists/"
 _LISTS = (
@@ -52,33 +59,83 @@ _LISTS = (
 _ENVELOPE = ("manifest.dsse.json", "application/json", "signed statement about every file")
 
 
+@dataclass(frozen=True, slots=True)
+class CrateFacts:
+    """What research metadata say of a package, of whatever kind. All public.
+
+    Args:
+        info: what the file of the release says of it.
+        dataset: name of the data set.
+        version: version.
+        created: when it was made, ISO 8601.
+        library_version: version of this library.
+        commit: source revision, or ``unknown``.
+        made: what was done to make it, in words.
+        conditions: the privacy statement in plain words.
+        claims: the amounts of the statement under the very names they have there, as decimal text.
+    """
+
+    info: ReleaseInfo
+    dataset: str
+    version: str
+    created: str
+    library_version: str
+    commit: str
+    made: str
+    conditions: str
+    claims: Mapping[str, str]
+
+
 def crate_document(facts: ReleaseFacts, files: Sequence[StagedFile], *, is_signed: bool) -> dict[str, Any]:
-    """The metadata file's content.
+    """The metadata file's content for a release of rows.
 
     Args:
         facts: what the run states about itself.
         files: the files that are described with their digests; the lists of files come without.
         is_signed: whether the release has a signed envelope.
     """
+    plan, suffix = facts.plan, wording.claim_suffix(facts.plan)
+    stated = CrateFacts(
+        info=plan.config.release,
+        dataset=plan.dataset,
+        version=plan.version,
+        created=facts.created,
+        library_version=facts.library_version,
+        commit=facts.commit,
+        made=f"{wording.TRUST_MODEL}, under {plan.composition} composition",
+        conditions=wording.in_plain_words(facts),
+        claims={**amounts(facts.guarantee, "_guarantee", suffix), **amounts(facts.realised, "_realised", suffix)},
+    )
+    return crate_of(stated, files, is_signed=is_signed)
+
+
+def crate_of(facts: CrateFacts, files: Sequence[StagedFile], *, is_signed: bool) -> dict[str, Any]:
+    """The metadata file's content.
+
+    Args:
+        facts: what is said of the package.
+        files: the files that are described with their digests; the lists of files come without.
+        is_signed: whether the package has a signed envelope.
+    """
     described = [_file(file) for file in files]
     lists = [*_LISTS, *([_ENVELOPE] if is_signed else [])]
     described += [_entity(key, "File", name=name, encodingFormat=kind) for key, kind, name in lists]
     claims = _claims(facts)
-    info = facts.plan.config.release
+    info = facts.info
     root = _entity(
         "./",
         "Dataset",
         name=info.title,
         description=info.description or info.title,
-        identifier=f"{facts.plan.dataset}/{facts.plan.version}",
-        version=facts.plan.version,
+        identifier=f"{facts.dataset}/{facts.version}",
+        version=facts.version,
         datePublished=facts.created,
         license={"@id": "#licence"},
         hasPart=_references(described),
         mentions=[{"@id": "#release"}],
         subjectOf=[{"@id": "statement.json"}],
         additionalProperty=_references(claims),
-        conditionsOfAccess=wording.in_plain_words(facts),
+        conditionsOfAccess=facts.conditions,
     )
     return {
         "@context": f"{_VERSION}/context",
@@ -100,28 +157,25 @@ def crate_document(facts: ReleaseFacts, files: Sequence[StagedFile], *, is_signe
     }
 
 
-def _release_action(facts: ReleaseFacts, files: Sequence[StagedFile]) -> dict[str, Any]:
+def _release_action(facts: CrateFacts, files: Sequence[StagedFile]) -> dict[str, Any]:
     """What made the data files; the raw file it worked on is nobody's to see and is not named."""
     results = [{"@id": file.key} for file in files if file.key.startswith("data/")]
-    description = f"{wording.TRUST_MODEL}, under {facts.plan.composition} composition"
     return _entity(
         "#release",
         "CreateAction",
-        name=f"release of {facts.plan.dataset}, version {facts.plan.version}",
-        description=description,
+        name=f"release of {facts.dataset}, version {facts.version}",
+        description=facts.made,
         endTime=facts.created,
         instrument={"@id": "#trasgo"},
         result=results,
     )
 
 
-def _claims(facts: ReleaseFacts) -> list[dict[str, Any]]:
-    """The amounts of the statement under the very names they have there; those that are zero are left out."""
-    suffix = wording.claim_suffix(facts.plan)
-    stated = {**amounts(facts.guarantee, "_guarantee", suffix), **amounts(facts.realised, "_realised", suffix)}
+def _claims(facts: CrateFacts) -> list[dict[str, Any]]:
+    """The amounts of the statement; those that are zero are left out."""
     return [
         _entity(f"#{name}", "PropertyValue", name=name, value=value, subjectOf={"@id": "statement.json"})
-        for name, value in stated.items()
+        for name, value in facts.claims.items()
         if value != "0"
     ]
 

@@ -26,7 +26,7 @@ from trasgo_lib.release.verify_answers import verify_answers
 from trasgo_lib.release.verify_claims import suffix_of, verify_channels, verify_statement
 from trasgo_lib.release.verify_data import verify_data
 from trasgo_lib.release.verify_files import verify_files
-from trasgo_lib.release.verify_metadata import Published, verify_metadata
+from trasgo_lib.release.verify_metadata import Published, verify_answers_metadata, verify_metadata
 from trasgo_lib.release.verify_signature import signature_state, verify_crate, verify_signature
 from trasgo_lib.release.verify_stated import verify_stated
 from trasgo_lib.storage import ObjectStore, open_store
@@ -72,7 +72,9 @@ def _verify(
     yield _read(store, prefix, MANIFEST, "manifest", found)
     is_statistics = "manifest" in found and holds_answers(found["manifest"])
     told = (ANSWERS, "answers", "answers_statement") if is_statistics else (CHANNEL, "channel", "statement")
-    yield _read(store, prefix, told[0], told[1], found)
+    if not (is_statistics and store.exists(_key(prefix, WITHDRAWN))):
+        # answers that were withdrawn are gone; what withdrawing left is judged below
+        yield _read(store, prefix, told[0], told[1], found)
     yield _read(store, prefix, STATEMENT, told[2], found)
     if "manifest" not in found:
         return
@@ -82,7 +84,10 @@ def _verify(
     if len(found) < len(("manifest", "channel", "statement")):
         return
     if is_statistics:
-        yield from verify_answers(store, prefix, found["manifest"], found["answers"], found["answers_statement"])
+        manifest, statement = found["manifest"], found["answers_statement"]
+        yield from verify_crate(store, prefix, manifest)
+        yield from verify_answers(store, prefix, manifest, found["answers"], statement)
+        yield from verify_answers_metadata(store, prefix, Published(manifest, {}, statement))
         return
     manifest, channel_file, statement = found["manifest"], found["channel"], found["statement"]
     yield from _verify_real(manifest, statement)

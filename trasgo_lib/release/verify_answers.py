@@ -1,4 +1,8 @@
-"""Verification of a statistics package: sums of the statement, noise against claims, CSV against JSON."""
+"""Verification of a statistics package: sums of the statement, noise against claims, CSV against JSON.
+
+Sensitivities are derived again from the published questions (``verify_sensitivity``); those that are stated only have
+to agree.
+"""
 
 from __future__ import annotations
 
@@ -20,11 +24,21 @@ from trasgo_lib.budget import (
     event_from_json,
 )
 from trasgo_lib.errors import Reason, TrasgoError
-from trasgo_lib.noise import concentrated_selection_scale, gaussian_scale, laplace_scale, selection_scale
+from trasgo_lib.noise import (
+    concentrated_selection_scale,
+    gaussian_half_width,
+    gaussian_scale,
+    laplace_half_width,
+    laplace_scale,
+    selection_scale,
+    selection_shortfall,
+)
 from trasgo_lib.release.answers_file import ANSWERS, ANSWERS_CSV, csv_rows
 from trasgo_lib.release.package import STATEMENT
 from trasgo_lib.release.verification import VerificationResult, failed, judge
 from trasgo_lib.release.verify_charges import total_of, verify_charges
+from trasgo_lib.release.verify_sensitivity import Moves, Question, derive, question_of
+from trasgo_lib.release.verify_values import verify_values
 from trasgo_lib.storage import ObjectStore
 
 
@@ -52,13 +66,16 @@ def verify_answers(
     )
     for key in ("created", "library_version", "commit"):
         yield judge(f"same {key}", STATEMENT, manifest[key], statement[key], Reason.SCHEMA_VIOLATION)
+    corrected = (statement["supersedes"] or {}).get("version")
+    yield judge("same superseded version", STATEMENT, manifest["supersedes"], corrected, Reason.SCHEMA_VIOLATION)
     try:
         yield from _verify_costs(statement)
-        for query in statement["queries"]:
-            yield from _verify_noise(query, statement["max_rows"])
+        for query, answer in zip(statement["queries"], answers["queries"]):
+            yield from _verify_question(query, statement)
+            yield from verify_values(query, answer, question_of(query, statement))
     except (TrasgoError, ArithmeticError, ValueError, KeyError, TypeError) as error:
         came = f"something that cannot be computed with ({type(error).__name__})"
-        yield failed("claims", STATEMENT, "events, claims and sensitivities", came, Reason.SCHEMA_VIOLATION)
+        yield failed("claims", STATEMENT, "questions, events and claims", came, Reason.SCHEMA_VIOLATION)
     yield _verify_csv(store, f"{prefix}/{ANSWERS_CSV}" if prefix else ANSWERS_CSV, answers)
 
 
@@ -75,27 +92,63 @@ def _verify_costs(statement: dict[str, Any]) -> Iterator[VerificationResult]:
     yield judge("within the account", STATEMENT, True, total.fits(spent), Reason.CLAIM_NOT_CERTIFIED)
 
 
-def _verify_noise(query: dict[str, Any], max_rows: int) -> Iterator[VerificationResult]:
-    event = event_from_json(query["event"])
-    bounds = query["bounds"]
-    kept = min(bounds["rows"] * bounds["groups"], max_rows)
-    best = query["parts"][0]["sensitivity"]
-    yield judge("bounds of a unit", query["name"], True, int(best["l1"]) >= kept, Reason.CLAIM_NOT_CERTIFIED)
-    claims = 0
+def _verify_question(query: dict[str, Any], statement: dict[str, Any]) -> Iterator[VerificationResult]:
+    """Hold what is stated of a query's noise against what follows from the question alone."""
+    name, question = query["name"], question_of(query, statement)
+    bounds = {"rows": question.rows, "groups": question.groups}
+    yield judge("bounds of a unit", name, bounds, query["bounds"], Reason.CLAIM_NOT_CERTIFIED)
+    derived = derive(question)
+    parts = [part["name"] for part in query["parts"]]
+    yield judge("parts", name, list(derived), parts, Reason.CLAIM_NOT_CERTIFIED)
+    numbers = sum(moves.numbers for moves in derived.values())
+    yield judge("numbers", name, numbers, query["numbers"], Reason.CLAIM_NOT_CERTIFIED)
     for part in query["parts"]:
-        least = _LEAST_SCALE[part["noise"]](part, query)
-        came = "no less" if part["scale"] >= least * (1 - 1e-9) else f"{part['scale']:.9g}"
-        where = f"{query['name']}: {part['name']}"
-        required = f"a scale of at least {least:.9g}"
-        if came == "no less":
-            yield judge("scale of the noise", where, "no less", came, Reason.CLAIM_NOT_CERTIFIED)
-        else:
-            yield failed("scale of the noise", where, required, came, Reason.CLAIM_NOT_CERTIFIED)
-        fits = part["noise"] in _NOISE_OF[type(event)]
-        yield judge("noise of its event", where, True, fits, Reason.CLAIM_NOT_CERTIFIED)
-        claims += _claim(part).units
+        moves = derived[part["name"]]
+        where = f"{name}: {part['name']}"
+        least = {"l1": str(moves.l1), "l2_squared": str(moves.l2_squared), "largest": str(moves.largest)}
+        stated = {key: part["sensitivity"][key] for key in least}
+        yield judge("sensitivity derived again", where, least, stated, Reason.CLAIM_NOT_CERTIFIED)
+        yield from _verify_noise(part, where, moves, query)
+        width = str(_half_width(part, question, len(query["parts"])))
+        yield judge("half-width", where, width, part["half_width_steps"], Reason.CLAIM_NOT_CERTIFIED)
+    event = event_from_json(query["event"])
     whole = event.rho.units if isinstance(event, GaussianEvent) else cost(event).epsilon.units
-    yield judge("claims of its parts", query["name"], True, claims <= whole, Reason.CLAIM_NOT_CERTIFIED)
+    claims = sum(_claim(part).units for part in query["parts"])
+    yield judge("claims of its parts", name, True, claims <= whole, Reason.CLAIM_NOT_CERTIFIED)
+
+
+def _verify_noise(
+    part: dict[str, Any], where: str, moves: Moves, query: dict[str, Any]
+) -> Iterator[VerificationResult]:
+    """The scale against the derived sensitivity and the claim; a stated sensitivity is not asked."""
+    least = _LEAST_SCALE[part["noise"]](part, moves, query)
+    if part["scale"] >= least * (1 - 1e-9):
+        yield judge("scale of the noise", where, "no less", "no less", Reason.CLAIM_NOT_CERTIFIED)
+    else:
+        required, came = f"a scale of at least {least:.9g}", f"{part['scale']:.9g}"
+        yield failed("scale of the noise", where, required, came, Reason.CLAIM_NOT_CERTIFIED)
+    event = event_from_json(query["event"])
+    fits = part["noise"] in _NOISE_OF[type(event)] and query["type"] in _KINDS_OF[part["noise"]]
+    yield judge("noise of its event", where, True, fits, Reason.CLAIM_NOT_CERTIFIED)
+    if isinstance(event, SparseVectorEvent):
+        cutoff = int(query["asked"].get("cutoff", 1))
+        yield judge("cutoff of its event", where, cutoff, event.cutoff, Reason.CLAIM_NOT_CERTIFIED)
+
+
+def _half_width(part: dict[str, Any], question: Question, parts: int) -> int:
+    """What 95 % of the noise stay within, for intervals that are read together each with its share."""
+    scale, kind = float(part["scale"]), part["noise"]
+    if kind == "laplace":
+        return laplace_half_width(scale, _SHARE_OUTSIDE / parts)
+    if kind == "gaussian":
+        return gaussian_half_width(scale, _SHARE_OUTSIDE / parts)
+    if kind == "sparse_vector":
+        claim = Epsilon.parse(part["claim"]["epsilon"])
+        threshold = laplace_scale(question.kept, Epsilon(claim.units // 2))
+        counts = laplace_half_width(scale, _SHARE_OUTSIDE / 2 / len(question.options))
+        return laplace_half_width(threshold, _SHARE_OUTSIDE / 2) + counts
+    best = int(question.asked.get("best", 1)) if question.kind == "top" else 1
+    return selection_shortfall(scale, len(question.options), _SHARE_OUTSIDE / best)
 
 
 def _claim(part: dict[str, Any]) -> Epsilon | Rho:
@@ -103,31 +156,33 @@ def _claim(part: dict[str, Any]) -> Epsilon | Rho:
     return Epsilon.parse(claim["epsilon"]) if "epsilon" in claim else Rho.parse(claim["rho"])
 
 
-def _laplace(part: dict[str, Any], query: dict[str, Any]) -> float:
-    return laplace_scale(int(part["sensitivity"]["l1"]), Epsilon.parse(part["claim"]["epsilon"]))
+def _laplace(part: dict[str, Any], moves: Moves, query: dict[str, Any]) -> float:
+    return laplace_scale(moves.l1, Epsilon.parse(part["claim"]["epsilon"]))
 
 
-def _gaussian(part: dict[str, Any], query: dict[str, Any]) -> float:
-    return gaussian_scale(int(part["sensitivity"]["l2_squared"]), Rho.parse(part["claim"]["rho"]))
+def _gaussian(part: dict[str, Any], moves: Moves, query: dict[str, Any]) -> float:
+    return gaussian_scale(moves.l2_squared, Rho.parse(part["claim"]["rho"]))
 
 
-def _choice(part: dict[str, Any], query: dict[str, Any]) -> float:
+def _choice(part: dict[str, Any], moves: Moves, query: dict[str, Any]) -> float:
     total = Epsilon.parse(part["claim"]["epsilon"])
-    return selection_scale(int(part["sensitivity"]["largest"]), Epsilon(total.units // query["numbers"]))
+    return selection_scale(moves.largest, Epsilon(total.units // moves.numbers))
 
 
-def _gumbel(part: dict[str, Any], query: dict[str, Any]) -> float:
+def _gumbel(part: dict[str, Any], moves: Moves, query: dict[str, Any]) -> float:
     total = Rho.parse(part["claim"]["rho"])
-    return concentrated_selection_scale(int(part["sensitivity"]["largest"]), Rho(total.units // query["numbers"]))
+    return concentrated_selection_scale(moves.largest, Rho(total.units // moves.numbers))
 
 
-def _sparse_vector(part: dict[str, Any], query: dict[str, Any]) -> float:
-    claim, cutoff = Epsilon.parse(part["claim"]["epsilon"]), int(query["event"]["cutoff"])
+def _sparse_vector(part: dict[str, Any], moves: Moves, query: dict[str, Any]) -> float:
+    claim, cutoff = Epsilon.parse(part["claim"]["epsilon"]), int(query["asked"].get("cutoff", 1))
     half = Epsilon(claim.units - claim.units // 2)
-    return laplace_scale(2 * cutoff * int(part["sensitivity"]["largest"]), half)
+    return laplace_scale(2 * cutoff * moves.largest, half)
 
 
-_LEAST_SCALE: Mapping[str, Callable[[dict[str, Any], dict[str, Any]], float]] = {
+_SHARE_OUTSIDE = 0.05
+
+_LEAST_SCALE: Mapping[str, Callable[[dict[str, Any], Moves, dict[str, Any]], float]] = {
     "laplace": _laplace,
     "gaussian": _gaussian,
     "exponential": _choice,
@@ -145,6 +200,18 @@ _NOISE_OF: Mapping[type[LossEvent], frozenset[str]] = {
     SparseVectorEvent: frozenset({"sparse_vector"}),
 }
 """The noise whose loss an event stands for: a concentrated draw charged as a pure one would be charged too little."""
+
+_ADDITIVE = frozenset({"count", "sum", "mean", "variance", "histogram", "crosstab"})
+_CHOSEN = frozenset({"quantile", "median", "minimum", "maximum", "best"})
+_KINDS_OF: Mapping[str, frozenset[str]] = {
+    "laplace": _ADDITIVE,
+    "gaussian": _ADDITIVE,
+    "exponential": _CHOSEN,
+    "noisy_max": frozenset({"top"}),
+    "gumbel": _CHOSEN | {"top"},
+    "sparse_vector": frozenset({"above"}),
+}
+"""The questions that a law of noise can answer: the noise of a choice does not pay for a value that leaves."""
 
 
 def _verify_csv(store: ObjectStore, key: str, answers: dict[str, Any]) -> VerificationResult:

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from trasgo_lib.errors import Reason, TrasgoError
-from trasgo_lib.release.answers_file import ANSWERS, ANSWERS_CSV, holds_answers
+from trasgo_lib.release.answers_file import ANSWERS, ANSWERS_CSV, holds_answers, withdrawable
 from trasgo_lib.release.corrections import WITHDRAWN
 from trasgo_lib.release.crate import CRATE
 from trasgo_lib.release.manifest import ENVELOPE, MANIFEST, SIGNING_KEY, SUMS, read_sums
@@ -25,20 +25,21 @@ def verify_files(
         store: where the release stands.
         prefix: its prefix; empty when the store's root is the release.
         manifest: the parsed manifest.
-        withdrawn: whether data files may be absent, and the notice of it present.
+        withdrawn: whether data files, and reports of answers, may be absent, and the notice of it present.
     """
     listed = {entry["path"]: entry for entry in manifest["files"]}
     present = {key.removeprefix(f"{prefix}/") if prefix else key for key in store.list(prefix)}
     yield judge("paths listed once", MANIFEST, len(manifest["files"]), len(listed), Reason.SCHEMA_VIOLATION)
     unlisted = {MANIFEST} | ({ENVELOPE} if manifest.get("signature") else set())
     unlisted |= {WITHDRAWN} if withdrawn else set()
+    may_be_gone = set(withdrawable(manifest)) if withdrawn else set()
     for path in sorted(present - set(listed) - unlisted):
         yield failed("no other files", path, "only files that the manifest lists", "one more file", Reason.EXTRA_FILE)
     for path in _required(manifest):
         if path not in listed:
             yield failed("complete", path, "a file that every release has", "not in the manifest", Reason.MISSING_FILE)
     for path, entry in sorted(listed.items()):
-        if withdrawn and path.startswith("data/") and path not in present:
+        if path in may_be_gone and path not in present:
             continue
         yield _verify_bytes(store, f"{prefix}/{path}" if prefix else path, entry, path in present)
     if SUMS in present and SUMS in listed:

@@ -15,6 +15,7 @@ from trasgo_lib.checks import published_labels, published_parts
 from trasgo_lib.data import CategoryDomain, domain_from_description
 from trasgo_lib.errors import Reason, TrasgoError
 from trasgo_lib.release import documents
+from trasgo_lib.release.answers_file import ANSWERS_CSV, CSV_HEADER
 from trasgo_lib.release.stored import is_out_of_reach
 from trasgo_lib.release.verification import VerificationResult, failed, judge, passed
 from trasgo_lib.reporting.metadata import CSVW, DATA_PACKAGE, DCAT, DDI, DP_STATEMENT, NAMESPACE
@@ -75,7 +76,25 @@ def verify_metadata(store: ObjectStore, prefix: str, published: Published) -> It
         prefix: its prefix; empty when the store's root is the release.
         published: what the rest of the package says.
     """
-    for path, check in _CHECKS.items():
+    yield from _verified(store, prefix, published, _CHECKS)
+
+
+def verify_answers_metadata(store: ObjectStore, prefix: str, published: Published) -> Iterator[VerificationResult]:
+    """Hold the metadata files of a statistics package against it.
+
+    Args:
+        store: where the package stands.
+        prefix: its prefix; empty when the store's root is the package.
+        published: what the rest of the package says; its channels are empty.
+    """
+    yield from _verified(store, prefix, published, _CHECKS_OF_ANSWERS)
+
+
+_Checks = Mapping[str, Callable[[bytes, Published], Iterator[VerificationResult]]]
+
+
+def _verified(store: ObjectStore, prefix: str, published: Published, checks: _Checks) -> Iterator[VerificationResult]:
+    for path, check in checks.items():
         if path not in published.files:
             continue
         try:
@@ -182,10 +201,34 @@ def _same_codes(path: str, required: Mapping[str, Any], came: Mapping[str | None
     return failed("codes", path, words, f"others in {', '.join(others)}", Reason.SCHEMA_VIOLATION)
 
 
-_CHECKS: Mapping[str, Callable[[bytes, Published], Iterator[VerificationResult]]] = {
+def _answers_package(content: bytes, published: Published) -> Iterator[VerificationResult]:
+    document = documents.parse(content, "datapackage")
+    named = f"{document['name']}/{document['version']}"
+    yield judge("same release", DATA_PACKAGE, published.release, named, Reason.SCHEMA_VIOLATION)
+    stated = {entry["path"]: (entry["hash"].removeprefix("sha256:"), entry["bytes"]) for entry in document["resources"]}
+    yield judge("described files", DATA_PACKAGE, published.data, stated, Reason.DIGEST_MISMATCH)
+    for entry in document["resources"]:
+        if entry["path"] == ANSWERS_CSV:
+            names = tuple(field["name"] for field in entry["schema"]["fields"])
+            yield judge("columns", DATA_PACKAGE, CSV_HEADER, names, Reason.SCHEMA_VIOLATION)
+
+
+def _answers_csvw(content: bytes, published: Published) -> Iterator[VerificationResult]:
+    document = documents.parse(content, "csvw")
+    yield judge("same release", CSVW, published.release, document["dc:identifier"], Reason.SCHEMA_VIOLATION)
+    stated = {table["url"]: table.get("schema:sha256") for table in document["tables"]}
+    listed = {ANSWERS_CSV: published.data[ANSWERS_CSV][0]}
+    yield judge("described files", CSVW, listed, stated, Reason.DIGEST_MISMATCH)
+    titles = tuple(column["titles"] for column in document["tables"][0]["tableSchema"]["columns"])
+    yield judge("columns", CSVW, CSV_HEADER, titles, Reason.SCHEMA_VIOLATION)
+
+
+_CHECKS: _Checks = {
     DATA_PACKAGE: _data_package,
     CSVW: _csvw,
     DCAT: _dcat,
     DDI: _ddi,
     DP_STATEMENT: _dp_statement,
 }
+
+_CHECKS_OF_ANSWERS: _Checks = {DATA_PACKAGE: _answers_package, CSVW: _answers_csvw, DCAT: _dcat}

@@ -86,7 +86,9 @@ def compile_statistics(loaded: LoadedStatistics) -> StatisticsPlan:
         is_parted = len(faults.found) == before
         check_composition(config, queries, columns)
         for position, spec in enumerate(config.queries):
-            query = _compile(with_part(spec, config) if is_parted else spec, ("queries", position), columns, base, config)
+            query = _compile(
+                with_part(spec, config) if is_parted else spec, ("queries", position), columns, base, config
+            )
             if query is not None:
                 queries.append(query)
         if len(queries) == len(config.queries) and not faults.found:
@@ -169,14 +171,6 @@ def _check_names(config: StatisticsConfig, faults: FaultCollector) -> None:
             path: KeyPath = ("queries", position, "name")
             required, fix = "each query once", "Rename it: a query is charged under its name."
             faults.add(Reason.BAD_PARAMETER, path, required=required, came=f"`{name}` again", fix=fix)
-    for key, is_set in (
-        ("approvals", config.publish.approvals > 0),
-        ("embargo", config.publish.embargo is not None),
-    ):
-        if is_set:
-            path = ("publish", key)
-            required, fix = "no approvals and no embargo for answers yet", "Remove it."
-            faults.add(Reason.NOT_BUILT_YET, path, required=required, came=f"`{key}`", fix=fix)
 
 
 def _check_totals(config: StatisticsConfig, charges: tuple[Charge, ...], max_rows: int, faults: FaultCollector) -> None:

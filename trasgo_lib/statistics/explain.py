@@ -8,6 +8,7 @@ from trasgo_lib.amounts import Rho
 from trasgo_lib.budget import cost, event_to_json
 from trasgo_lib.statistics.model import Part, QueryPlan, StatisticsPlan
 from trasgo_lib.statistics.partitions import charge_documents
+from trasgo_lib.statistics.question import asked_document, question_in_words
 
 _LAWS = {
     "laplace": "discrete Laplace",
@@ -54,6 +55,8 @@ def query_document(query: QueryPlan, rows: int | None) -> dict[str, object]:
     return {
         "name": query.name,
         "type": query.kind,
+        "in_words": question_in_words(query),
+        "asked": asked_document(query),
         "numbers": sum(part.counts for part in query.parts),
         "bounds": {"rows": query.bounds.rows, "groups": query.bounds.groups},
         "cost": query.cost.to_json(),
@@ -144,6 +147,7 @@ def _query_lines(query: QueryPlan, rows: int | None) -> list[str]:
     cost = f"epsilon {query.cost.epsilon.text}" + (f", delta {query.cost.delta.text}" if query.cost.delta.units else "")
     count = sum(part.counts for part in query.parts if query.options is None)
     lines = [f"{query.name} ({query.kind}" + (f", {count} numbers" if count > 1 else "") + f"): {cost}"]
+    lines.append(f"  {question_in_words(query)}.")
     for part in query.parts:
         moves = part.sensitivity
         name = f"  {part.name}: " if len(query.parts) > 1 else "  "

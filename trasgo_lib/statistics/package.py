@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import csv
 import io
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -15,6 +15,7 @@ from trasgo_lib.release import (
     ENVELOPE,
     MANIFEST,
     REPORT,
+    REPORT_PAGE,
     SIGNING_KEY,
     STATEMENT,
     SUMS,
@@ -24,13 +25,19 @@ from trasgo_lib.release import (
     documents,
     write_staged,
 )
-from trasgo_lib.release.answers_file import ANSWERS, ANSWERS_CSV, csv_rows
+from trasgo_lib.release.answers_file import ANSWERS, ANSWERS_CSV, HOWTO_USE, csv_rows
+from trasgo_lib.release.corrections import supersedes_document
+from trasgo_lib.release.crate import CRATE, CrateFacts, crate_of
 from trasgo_lib.release.envelope import envelope_bytes, signed_statement
 from trasgo_lib.release.manifest import sums_text
+from trasgo_lib.reporting import metadata
+from trasgo_lib.reporting.answers_howto import answers_howto
+from trasgo_lib.reporting.answers_report import answers_report
 from trasgo_lib.statistics.answers import Answer
-from trasgo_lib.statistics.explain import half_width_in_words, query_document, shared_charges
+from trasgo_lib.statistics.explain import query_document, shared_charges
 from trasgo_lib.statistics.model import StatisticsPlan
 from trasgo_lib.statistics.partitions import kept_parts, uncovered_parts
+from trasgo_lib.statistics.question import column_documents
 
 _GUARANTEE = (
     "Whoever sees everything that was published here, and knows all other rows, learns of one privacy unit's values at "
@@ -76,15 +83,14 @@ def answers_document(facts: StatisticsFacts, answers: Sequence[Answer]) -> dict[
 
 def statement_document(facts: StatisticsFacts) -> dict[str, Any]:
     """The content of ``statement.json`` of a statistics package, format 1."""
-    base, info = facts.plan.base, facts.plan.base.config.release
-    superseded = info.supersedes
+    base = facts.plan.base
     return {
         "format": 1,
         "kind": "statistics",
         "dataset": base.dataset,
         "version": base.version,
-        "title": info.title,
-        "supersedes": None if superseded is None else {"version": superseded.version, "reason": superseded.reason},
+        "title": base.config.release.title,
+        "supersedes": supersedes_document(base),
         "guarantee": _GUARANTEE,
         "unit": base.privacy_unit,
         "max_rows": base.max_rows,
@@ -96,6 +102,7 @@ def statement_document(facts: StatisticsFacts) -> dict[str, Any]:
         "account_to_date": facts.account_to_date.to_json(),
         "not_covered": [*NOT_COVERED, *uncovered_parts(facts.plan)],
         "interval": "95 % each by itself; it counts the noise of the answer and nothing else",
+        "columns": column_documents(base),
         "queries": [query_document(query, facts.plan.rows) for query in facts.plan.queries],
         **shared_charges(facts.plan),
         "created": facts.created,
@@ -118,15 +125,28 @@ def stage_statistics(
     Returns:
         The whole package, manifest last.
     """
-    content = answers_document(facts, answers)
-    written = [
+    # imported late: it loads what draws charts
+    from trasgo_lib.reporting.answers_page import render_answers_page
+
+    content, statement = answers_document(facts, answers), statement_document(facts)
+    data = (
         write_staged(ANSWERS, documents.dump(content, "answers"), work),
         write_staged(ANSWERS_CSV, _csv(content), work),
-        write_staged(STATEMENT, documents.dump(statement_document(facts), "answers_statement"), work),
-        write_staged(REPORT, _report(facts, answers).encode(), work),
+    )
+    about = facts.plan.base.config.release.description
+    page = render_answers_page(statement, content, is_signed=signing is not None, description=about)
+    described = [
+        *data,
+        write_staged(STATEMENT, documents.dump(statement, "answers_statement"), work),
+        write_staged(REPORT, answers_report(statement, content).encode(), work),
+        write_staged(REPORT_PAGE, page.encode(), work),
+        write_staged(HOWTO_USE, answers_howto(statement, content).encode(), work),
+        *_standards(facts, data, statement, work),
     ]
     if signing is not None:
-        written.append(write_staged(SIGNING_KEY, signing.key.public.to_pem(), work))
+        described.append(write_staged(SIGNING_KEY, signing.key.public.to_pem(), work))
+    crate = crate_of(_crate_facts(facts, statement), described, is_signed=signing is not None)
+    written = [*described, write_staged(CRATE, documents.dump(crate, "crate"), work)]
     written.append(write_staged(SUMS, sums_text(written).encode(), work))
     key_id = None if signing is None else signing.key.public.key_id
     manifest = _manifest(facts, written, key_id)
@@ -138,6 +158,53 @@ def stage_statistics(
     signed = signed_statement(manifest, [*written, listing], signing.anchors, key_id, note)
     envelope = write_staged(ENVELOPE, envelope_bytes(signed, signing.key), work)
     return StagedPackage((*written, envelope, listing))
+
+
+def _standards(
+    facts: StatisticsFacts, data: tuple[StagedFile, ...], statement: dict[str, Any], work: Path
+) -> Iterator[StagedFile]:
+    """The metadata that fit answers; a codebook of microdata (DDI) does not."""
+    base = facts.plan.base
+    description = metadata.AnswersDescription(
+        info=base.config.release,
+        dataset=base.dataset,
+        version=base.version,
+        created=facts.created,
+        rows=facts.rows,
+        data=data,
+        privacy_in_words=_in_words(facts),
+    )
+    yield write_staged(metadata.CODEBOOK, metadata.answers_codebook(description, statement), work)
+    yield write_staged(metadata.CSVW, documents.dump(metadata.answers_csvw(description), "csvw"), work)
+    package = metadata.answers_data_package(description)
+    yield write_staged(metadata.DATA_PACKAGE, documents.dump(package, "datapackage"), work)
+    yield write_staged(metadata.DCAT, documents.dump(metadata.dcat_document(description), "dcat"), work)
+
+
+def _in_words(facts: StatisticsFacts) -> str:
+    spent = facts.plan.cost
+    delta = f" and delta {spent.delta.text}" if spent.delta.units else ""
+    return f"All answers of this version together cost epsilon {spent.epsilon.text}{delta}. {_GUARANTEE}"
+
+
+def _crate_facts(facts: StatisticsFacts, statement: dict[str, Any]) -> CrateFacts:
+    base, spent = facts.plan.base, facts.plan.cost
+    return CrateFacts(
+        info=base.config.release,
+        dataset=base.dataset,
+        version=base.version,
+        created=facts.created,
+        library_version=facts.library_version,
+        commit=facts.commit,
+        made="noisy answers of a trusted curator, under basic composition",
+        conditions=_in_words(facts),
+        claims={
+            "epsilon_guarantee": statement["epsilon_guarantee"],
+            "delta_guarantee": statement["delta_guarantee"],
+            "epsilon_spent": spent.epsilon.text,
+            "delta_spent": spent.delta.text,
+        },
+    )
 
 
 def _manifest(facts: StatisticsFacts, files: Sequence[StagedFile], key_id: str | None) -> dict[str, Any]:
@@ -165,35 +232,3 @@ def _csv(content: dict[str, Any]) -> bytes:
     text = io.StringIO(newline="")
     csv.writer(text, lineterminator="\r\n").writerows(csv_rows(content))
     return text.getvalue().encode()
-
-
-def _report(facts: StatisticsFacts, answers: Sequence[Answer]) -> str:
-    """The answers for people, in Markdown."""
-    base, spent = facts.plan.base, facts.plan.cost
-    delta = f", delta {spent.delta.text}" if spent.delta.units else ""
-    lines = [
-        f"# {base.config.release.title}",
-        "",
-        f"{facts.rows} rows. Privacy unit: {base.privacy_unit}. All answers together cost epsilon "
-        f"{spent.epsilon.text}{delta} of at most {base.epsilon_total.text}.",
-        "",
-        _GUARANTEE,
-        "",
-        "Intervals hold the true figure of the file with probability 95 %, each by itself. They count the noise only.",
-    ]
-    for answer in answers:
-        query = answer.query
-        lines += ["", f"## {query.name} ({query.kind})", "", f"Noise: {half_width_in_words(query, facts.plan.rows)}."]
-        if answer.post_processed:
-            lines.append(f"Post-processed: {'; '.join(answer.post_processed)}.")
-        lines += ["", "| | value | 95 % |", "|---|---|---|"]
-        for cell in answer.cells:
-            key = ", ".join(label for _, label in cell.key) or "all"
-            value = f"withheld: {cell.reason}" if cell.value is None else _short(cell.value)
-            span = "" if cell.low is None or cell.high is None else f"{_short(cell.low)} to {_short(cell.high)}"
-            lines.append(f"| {key} | {value} | {span} |")
-    return "\n".join(lines) + "\n"
-
-
-def _short(value: object) -> str:
-    return f"{value:.6g}" if isinstance(value, float) else str(value)

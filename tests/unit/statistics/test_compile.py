@@ -192,11 +192,6 @@ def test_all_faults_come_at_once_in_the_order_of_the_file(tmp_path: Path) -> Non
     ("edit", "where", "reason"),
     [
         (('epsilon_total: "1000"', 'epsilon_total: "0.5"'), "privacy.epsilon_total", Reason.OVER_TOTAL),
-        (
-            ("publish: {store: releases}", "publish: {store: releases, approvals: 1}"),
-            "publish.approvals",
-            Reason.NOT_BUILT_YET,
-        ),
         (("{name: person, role: drop}", "{name: person, role: public}"), "columns[person].role", Reason.BAD_PARAMETER),
         (
             ("source: {path: people.csv", "source: {path: releases/public/people.csv"),

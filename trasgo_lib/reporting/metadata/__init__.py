@@ -4,6 +4,12 @@ Pure functions from the run's public facts, the columns and the staged files to 
 so a package that is written again is the same.
 """
 
+from trasgo_lib.reporting.metadata.answers import (
+    AnswersDescription,
+    answers_codebook,
+    answers_csvw,
+    answers_data_package,
+)
 from trasgo_lib.reporting.metadata.code_lists import code_list
 from trasgo_lib.reporting.metadata.codebook import CODEBOOK, codebook
 from trasgo_lib.reporting.metadata.csvw import CSVW, column_name, csvw_document
@@ -32,11 +38,15 @@ __all__ = [
     "IMPACT_ASSESSMENT",
     "NAMESPACE",
     "PROCESSING_RECORD",
+    "AnswersDescription",
     "Code",
     "Description",
     "Noise",
     "PublishedFile",
     "Variable",
+    "answers_codebook",
+    "answers_csvw",
+    "answers_data_package",
     "code_list",
     "codebook",
     "column_name",

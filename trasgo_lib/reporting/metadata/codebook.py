@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from trasgo_lib.reporting import wording
 from trasgo_lib.reporting.markdown import bullets, cell, section, table
-from trasgo_lib.reporting.metadata.description import CSV_NULLS, ERRATA, Description, noise_in_words
+from trasgo_lib.reporting.metadata.description import CSV_NULLS, ERRATA, Described, Description, noise_in_words
 from trasgo_lib.reporting.metadata.variables import Variable
 
 CODEBOOK = "codebook.md"
@@ -25,7 +25,7 @@ def codebook(description: Description) -> bytes:
     lines = [f"# Codebook: {cell(info.title)}", ""]
     if info.description:
         lines += [cell(info.description), ""]
-    lines += table(("", ""), _identity(description))
+    lines += table(("", ""), identity_rows(description))
     lines += section("How the rows were noised", cell(description.privacy_in_words))
     lines += section("Columns")
     lines += table(("column", "label", "type", "values", "noise"), _overview(description))
@@ -35,12 +35,17 @@ def codebook(description: Description) -> bytes:
     return ("\n".join(lines).rstrip() + "\n").encode()
 
 
-def _identity(description: Description) -> Iterator[tuple[str, object]]:
-    info, facts = description.info, description.facts
+def identity_rows(description: Described) -> Iterator[tuple[str, object]]:
+    """What a package is, who answers for it and how it is cited: name and content.
+
+    Args:
+        description: the package.
+    """
+    info = description.info
     yield "data set", description.dataset
     yield "version", description.version
-    yield "made", facts.created
-    yield "rows", facts.rows
+    yield "made", description.created
+    yield "rows", description.rows
     if info.publisher is not None:
         yield "publisher", " ".join(part for part in (info.publisher.name, info.publisher.url) if part)
     if info.contact is not None:

@@ -10,7 +10,7 @@ from __future__ import annotations
 from typing import Any
 from urllib.parse import quote
 
-from trasgo_lib.reporting.metadata.description import Description, PublishedFile, noise_in_words
+from trasgo_lib.reporting.metadata.description import Described, Description, PublishedFile, noise_in_words
 from trasgo_lib.reporting.metadata.variables import Variable
 
 CSVW = "csvw.json"
@@ -25,11 +25,21 @@ def csvw_document(description: Description) -> dict[str, Any] | None:
     Args:
         description: the release.
     """
-    file, info = description.csv, description.info
+    file = description.csv
     if file is None:
         return None
-    licence = description.licence_address
     coded = [variable for variable in description.variables if variable.codes]
+    return table_group(description, [_data(description, file), *(_list(variable) for variable in coded)])
+
+
+def table_group(description: Described, tables: list[dict[str, Any]]) -> dict[str, Any]:
+    """The metadata file of some tables.
+
+    Args:
+        description: the package.
+        tables: each as the vocabulary has it.
+    """
+    info, licence = description.info, description.licence_address
     return {
         "@context": ["http://www.w3.org/ns/csvw", {"@language": info.language}],
         "@type": "TableGroup",
@@ -40,7 +50,7 @@ def csvw_document(description: Description) -> dict[str, Any] | None:
         **({} if licence is None else {"dc:license": {"@id": licence}}),
         **({} if info.publisher is None else {"dc:publisher": info.publisher.name}),
         "dialect": _DIALECT,
-        "tables": [_data(description, file), *(_list(variable) for variable in coded)],
+        "tables": tables,
     }
 
 

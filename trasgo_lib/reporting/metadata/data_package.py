@@ -9,7 +9,7 @@ import re
 from collections.abc import Iterator
 from typing import Any
 
-from trasgo_lib.reporting.metadata.description import CSV_NULLS, Description, PublishedFile, noise_in_words
+from trasgo_lib.reporting.metadata.description import CSV_NULLS, Described, Description, PublishedFile, noise_in_words
 from trasgo_lib.reporting.metadata.variables import Variable
 
 DATA_PACKAGE = "datapackage.json"
@@ -30,19 +30,8 @@ def data_package_document(description: Description, lists: tuple[PublishedFile, 
         description: the release.
         lists: the files of code lists, in the order of their columns.
     """
-    info, licences = description.info, _licences(description)
     return {
-        "$schema": _PROFILE,
-        "name": description.dataset,
-        "title": info.title,
-        "description": description.summary,
-        "version": description.version,
-        "created": description.facts.created,
-        **({"homepage": info.landing_page} if info.landing_page else {}),
-        **({"keywords": list(info.keywords)} if info.keywords else {}),
-        **({"licenses": licences} if licences else {}),
-        **({"contributors": people} if (people := list(_contributors(description))) else {}),
-        **({"sources": [{"title": info.source_note}]} if info.source_note else {}),
+        **package_head(description),
         "resources": [
             *(_data(description, file) for file in description.data),
             *(_list(variable, file) for variable, file in zip(_coded(description), lists, strict=True)),
@@ -50,7 +39,29 @@ def data_package_document(description: Description, lists: tuple[PublishedFile, 
     }
 
 
-def _licences(description: Description) -> list[dict[str, str]]:
+def package_head(description: Described) -> dict[str, Any]:
+    """Everything of a package file but its resources.
+
+    Args:
+        description: the package.
+    """
+    info, licences = description.info, _licences(description)
+    return {
+        "$schema": _PROFILE,
+        "name": description.dataset,
+        "title": info.title,
+        "description": description.summary,
+        "version": description.version,
+        "created": description.created,
+        **({"homepage": info.landing_page} if info.landing_page else {}),
+        **({"keywords": list(info.keywords)} if info.keywords else {}),
+        **({"licenses": licences} if licences else {}),
+        **({"contributors": people} if (people := list(_contributors(description))) else {}),
+        **({"sources": [{"title": info.source_note}]} if info.source_note else {}),
+    }
+
+
+def _licences(description: Described) -> list[dict[str, str]]:
     """The licence by name and address, as far as the release file tells them; the profile asks for one of the two."""
     licence, address = description.info.licence, description.licence_address
     if not licence:
@@ -65,7 +76,7 @@ def _coded(description: Description) -> list[Variable]:
     return [variable for variable in description.variables if variable.codes]
 
 
-def _contributors(description: Description) -> Iterator[dict[str, Any]]:
+def _contributors(description: Described) -> Iterator[dict[str, Any]]:
     publisher, contact = description.info.publisher, description.info.contact
     if publisher is not None:
         yield {"title": publisher.name, **({"path": publisher.url} if publisher.url else {}), "roles": ["publisher"]}

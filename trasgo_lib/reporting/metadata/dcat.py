@@ -12,7 +12,7 @@ from __future__ import annotations
 from typing import Any
 from urllib.parse import quote
 
-from trasgo_lib.reporting.metadata.description import ERRATA, HOWTO, REPORT, Description, PublishedFile
+from trasgo_lib.reporting.metadata.description import ERRATA, HOWTO, REPORT, Described, PublishedFile
 from trasgo_lib.reporting.metadata.languages import language_address
 
 DCAT = "dcat.jsonld"
@@ -29,10 +29,10 @@ _CONTEXT = {
 }
 _SHA256 = "http://spdx.org/rdf/terms#checksumAlgorithm_sha256"
 _MEDIA = "https://www.iana.org/assignments/media-types/"
-_KINDS = {"csv": "text/csv", "parquet": "application/vnd.apache.parquet"}
+_KINDS = {"csv": "text/csv", "json": "application/json", "parquet": "application/vnd.apache.parquet"}
 
 
-def dcat_document(description: Description) -> dict[str, Any]:
+def dcat_document(description: Described) -> dict[str, Any]:
     """The record's content.
 
     Args:
@@ -47,7 +47,7 @@ def dcat_document(description: Description) -> dict[str, Any]:
         "dct:description": _text(description, description.summary),
         "dct:identifier": f"{description.dataset}/{description.version}",
         "dcat:version": description.version,
-        "dct:created": _typed(description.facts.created, "dateTime"),
+        "dct:created": _typed(description.created, "dateTime"),
         "dct:language": {"@id": language_address(info.language)},
         "dcat:keyword": [_text(description, word) for word in info.keywords] or None,
         "dct:publisher": _agent(info.publisher.name, info.publisher.url) if info.publisher else None,
@@ -69,13 +69,13 @@ def dcat_document(description: Description) -> dict[str, Any]:
     return {"@context": _CONTEXT, **{name: value for name, value in record.items() if value is not None}}
 
 
-def _distribution(description: Description, file: PublishedFile, licence: dict[str, Any] | None) -> dict[str, Any]:
+def _distribution(description: Described, file: PublishedFile, licence: dict[str, Any] | None) -> dict[str, Any]:
     address = {"@id": quote(file.key)}
     kind = file.key.rpartition(".")[2]
     return {
         "@id": f"#distribution-{kind}",
         "@type": "dcat:Distribution",
-        "dct:title": {"@value": f"Released rows, {kind}", "@language": "en"},
+        "dct:title": {"@value": f"{description.content_words}, {kind}", "@language": "en"},
         "dcat:accessURL": address,
         "dcat:downloadURL": address,
         "dcat:mediaType": {"@id": _MEDIA + _KINDS[kind]},
@@ -89,7 +89,7 @@ def _distribution(description: Description, file: PublishedFile, licence: dict[s
     }
 
 
-def _licence(description: Description) -> dict[str, Any] | None:
+def _licence(description: Described) -> dict[str, Any] | None:
     words, address = description.info.licence, description.licence_address
     if not words:
         return None
@@ -97,7 +97,7 @@ def _licence(description: Description) -> dict[str, Any] | None:
     return document if address is None else {"@id": address, **document}
 
 
-def _contact(description: Description) -> dict[str, Any] | None:
+def _contact(description: Described) -> dict[str, Any] | None:
     contact = description.info.contact
     if contact is None:
         return None
@@ -110,14 +110,14 @@ def _agent(name: str, url: str) -> dict[str, Any]:
     return {"@type": "foaf:Agent", "foaf:name": name, **({"foaf:homepage": {"@id": url}} if url else {})}
 
 
-def _place(description: Description) -> dict[str, Any] | None:
+def _place(description: Described) -> dict[str, Any] | None:
     place = description.info.spatial
     if place.startswith(("https://", "http://")):
         return {"@id": place, "@type": "dct:Location"}
     return {"@type": "dct:Location", "rdfs:label": _text(description, place)} if place else None
 
 
-def _period(description: Description) -> dict[str, Any] | None:
+def _period(description: Described) -> dict[str, Any] | None:
     period = description.info.temporal
     if period is None:
         return None
@@ -129,7 +129,7 @@ def _day_type(day: str) -> str:
     return ("gYear", "gYearMonth", "date")[day.count("-")]
 
 
-def _series(description: Description) -> dict[str, Any] | None:
+def _series(description: Described) -> dict[str, Any] | None:
     series = description.info.series
     if not series:
         return None
@@ -137,7 +137,7 @@ def _series(description: Description) -> dict[str, Any] | None:
     return {"@type": "dcat:DatasetSeries", "dct:title": name, "dct:description": name}
 
 
-def _text(description: Description, words: str) -> dict[str, str]:
+def _text(description: Described, words: str) -> dict[str, str]:
     return {"@value": words, "@language": description.info.language}
 
 

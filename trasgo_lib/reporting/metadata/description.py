@@ -54,9 +54,105 @@ class PublishedFile(Protocol):
         """Its length."""
 
 
+class Described(Protocol):
+    """A published package, of rows or of answers, as catalogues and codebooks see it. All public."""
+
+    @property
+    def info(self) -> ReleaseInfo:
+        """What the release file says of the release."""
+
+    @property
+    def dataset(self) -> str:
+        """Name of the data set."""
+
+    @property
+    def version(self) -> str:
+        """Version of the release."""
+
+    @property
+    def created(self) -> str:
+        """When it was made, ISO 8601 with a time zone."""
+
+    @property
+    def rows(self) -> int:
+        """Number of rows of the source."""
+
+    @property
+    def data(self) -> Sequence[PublishedFile]:
+        """The staged data files."""
+
+    @property
+    def content_words(self) -> str:
+        """What the data files hold, to begin a title with."""
+
+    @property
+    def kind_words(self) -> str:
+        """What kind of publication it is, for a citation."""
+
+    @property
+    def privacy_in_words(self) -> str:
+        """The paragraph of the privacy statement."""
+
+    @property
+    def licence_address(self) -> str | None:
+        """Address of the licence, where it is known."""
+
+    @property
+    def summary(self) -> str:
+        """The description of the release, never empty."""
+
+    @property
+    def erratum(self) -> str | None:
+        """Where it is said why this version takes the place of another one; None when it takes none's."""
+
+    @property
+    def supersedes_in_words(self) -> str | None:
+        """Which version this one takes the place of and why; None when it takes none's."""
+
+    @property
+    def citation(self) -> str:
+        """How the release is cited."""
+
+
+class SharedWords:
+    """What follows, for every kind of package, from what its file says."""
+
+    @property
+    def licence_address(self: Described) -> str | None:
+        """Address of the licence, where the release file gives a name or an address that is known."""
+        licence = self.info.licence
+        return licence if licence.startswith(("https://", "http://")) else _LICENCES.get(licence)
+
+    @property
+    def summary(self: Described) -> str:
+        """The description of the release, never empty."""
+        return self.info.description or self.info.title
+
+    @property
+    def erratum(self: Described) -> str | None:
+        """Where it is said why this version takes the place of another one; None when it takes none's."""
+        return None if self.info.supersedes is None else f"{ERRATA}{self.version}.json"
+
+    @property
+    def supersedes_in_words(self: Described) -> str | None:
+        """Which version this one takes the place of and why; None when it takes none's."""
+        declared = self.info.supersedes
+        if declared is None:
+            return None
+        how = {"error": "Corrects an error in", "revision": "Is the planned revision of"}[declared.reason]
+        return f"{how} version {declared.version} and takes its place: {declared.note}"
+
+    @property
+    def citation(self: Described) -> str:
+        """How the release is cited. The year is that of its making: when it was published is not known to it."""
+        publisher = "" if self.info.publisher is None else f"{self.info.publisher.name}: "
+        year = self.created[:4]
+        return f"{publisher}{self.info.title}. {self.kind_words}, {self.dataset} version {self.version}, {year}."
+
+
 @dataclass(frozen=True)
-class Description:
-    """One release, as its metadata see it. All public.
+class Description(SharedWords):
+    """One release of rows, as its metadata see it. All public.
 
     Args:
         facts: what the run states about itself.
@@ -67,6 +163,8 @@ class Description:
     facts: ReleaseFacts
     data: Sequence[PublishedFile]
     schema: pa.Schema
+    content_words: str = "Released rows"
+    kind_words: str = "Noised microdata"
 
     @cached_property
     def variables(self) -> tuple[Variable, ...]:
@@ -89,41 +187,19 @@ class Description:
         return self.facts.plan.version
 
     @property
+    def created(self) -> str:
+        """When it was made, ISO 8601 with a time zone."""
+        return self.facts.created
+
+    @property
+    def rows(self) -> int:
+        """Number of rows."""
+        return self.facts.rows
+
+    @property
     def csv(self) -> PublishedFile | None:
         """The CSV file, where it is published."""
         return next((file for file in self.data if file.key.endswith(".csv")), None)
-
-    @property
-    def licence_address(self) -> str | None:
-        """Address of the licence, where the release file gives a name or an address that is known."""
-        licence = self.info.licence
-        return licence if licence.startswith(("https://", "http://")) else _LICENCES.get(licence)
-
-    @property
-    def summary(self) -> str:
-        """The description of the release, never empty."""
-        return self.info.description or self.info.title
-
-    @property
-    def erratum(self) -> str | None:
-        """Where it is said why this version takes the place of another one; None when it takes none's."""
-        return None if self.info.supersedes is None else f"{ERRATA}{self.version}.json"
-
-    @property
-    def supersedes_in_words(self) -> str | None:
-        """Which version this one takes the place of and why; None when it takes none's."""
-        declared = self.info.supersedes
-        if declared is None:
-            return None
-        how = {"error": "Corrects an error in", "revision": "Is the planned revision of"}[declared.reason]
-        return f"{how} version {declared.version} and takes its place: {declared.note}"
-
-    @property
-    def citation(self) -> str:
-        """How the release is cited. The year is that of its making: when it was published is not known to it."""
-        publisher = "" if self.info.publisher is None else f"{self.info.publisher.name}: "
-        year = self.facts.created[:4]
-        return f"{publisher}{self.info.title}. Noised microdata, {self.dataset} version {self.version}, {year}."
 
     @property
     def privacy_in_words(self) -> str:
