@@ -14,8 +14,8 @@ from trasgo_lib.errors import ConflictError, Reason, WaitingError
 from trasgo_lib.plan import ReleasePlan
 from trasgo_lib.records import Event, Publication, Records, State, VersionRecord, waiting_of
 from trasgo_lib.release import release_prefix, verify_release
-from trasgo_lib.statistics import read_either
 from trasgo_lib.storage import ObjectStore
+from trasgo_lib.training import read_product
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,7 +99,7 @@ def open_review(config: Path) -> Review:
         ConflictError: the version was never begun.
         StoreError: the ledger is out of reach.
     """
-    _, plan, _ = read_either(config)
+    plan = read_product(config).base
     require_release(plan)
     records = open_records(plan, create=False)
     record = records.version(plan.dataset, plan.version)
