@@ -22,7 +22,7 @@ from trasgo_lib.budget.events import (
     SparseVectorEvent,
 )
 from trasgo_lib.budget.filters import BasicFilter, RenyiFilter, ZcdpFilter
-from trasgo_lib.budget.renyi import epsilon_of_rho, rho_within
+from trasgo_lib.budget.renyi import epsilon_of_rho, rho_within, sampled_gaussian_within
 from trasgo_lib.budget.stored import event_from_json, event_to_json
 
 __all__ = [
@@ -49,4 +49,5 @@ __all__ = [
     "event_from_json",
     "event_to_json",
     "rho_within",
+    "sampled_gaussian_within",
 ]

@@ -195,10 +195,7 @@ def _gaussian(event: GaussianEvent, max_rows: int) -> Cost:
 
 
 def _sampled_gaussian(event: SampledGaussianEvent, max_rows: int) -> Cost:
-    """Replacing a row takes one out and puts one in, and a unit has m rows: group privacy of 2 m steps."""
-    one = epsilon_of_sampled_gaussian(event.rate, event.noise_multiplier, event.steps, event.delta)
-    group = 2 * max_rows
-    return Cost(one.times(group), _group_delta(one, event.delta, group), Geo(0))
+    return Cost(epsilon_of_sampled_gaussian(event, max_rows), event.delta, Geo(0))
 
 
 def _partition(event: PartitionEvent, max_rows: int) -> Cost:

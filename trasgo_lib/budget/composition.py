@@ -25,6 +25,7 @@ from trasgo_lib.budget.events import (
     LossEvent,
     NoisyMaxEvent,
     PureEvent,
+    SampledGaussianEvent,
     SparseVectorEvent,
 )
 from trasgo_lib.budget.renyi import ORDERS, epsilon_of_rho, renyi_loss, rho_of
@@ -33,6 +34,9 @@ _PURE = PureEvent | LaplaceEvent | DiscreteLaplaceEvent | ExponentialMechanismEv
 _PLACES = 4
 _INTERVAL = 1e-4
 """Grid of the privacy loss distributions, nats; losses are rounded up to it."""
+
+_LARGEST_LOSS = 500
+"""Losses beyond this protect nobody and overflow floats."""
 
 _WIDEST_STEPS = 2**14
 """Discrete Laplace laws of larger sensitivity have too many outcomes to list; any pure law bounds them."""
@@ -89,6 +93,44 @@ def compositions(events: Sequence[LossEvent], delta: Delta, max_rows: int = 1) -
     )
 
 
+def pld_epsilon_of_sampled_gaussian(event: SampledGaussianEvent, max_rows: int = 1) -> float:
+    """What privacy loss distributions say of sampled Gaussian steps for a replaced unit; confirms their charge.
+
+    The steps' distribution is that of one row added or taken out, both directions; from there it is group privacy of
+    2 m rows, since no pair of laws is proved to dominate a replaced row of a Poisson sample.
+
+    Args:
+        event: the steps, all of them.
+        max_rows: most rows of one privacy unit.
+
+    Returns:
+        The epsilon at the event's delta, rounded up to 1e-4.
+
+    Source:
+        Koskela, Jalko, Honkela (2020); Vadhan, "The Complexity of Differential Privacy" (2017), Lemma 2.2.
+    """
+    from dp_accounting.pld import privacy_loss_distribution as distributions
+
+    law = distributions.from_gaussian_mechanism(
+        float(event.noise_multiplier), sampling_prob=float(event.rate), value_discretization_interval=_INTERVAL
+    ).self_compose(event.steps)
+    group, target = 2 * max_rows, float(event.delta.decimal)
+
+    def fails(epsilon: float) -> float:
+        each = epsilon / group
+        return float(law.get_delta_for_epsilon(each)) * math.expm1(epsilon) / math.expm1(each)
+
+    low, high = 0.0, 1.0
+    while fails(high) > target:
+        low, high = high, 2 * high
+        if high > _LARGEST_LOSS:
+            return math.inf
+    while high - low > 10**-_PLACES / 4:
+        middle = (low + high) / 2
+        low, high = (low, middle) if fails(middle) <= target else (middle, high)
+    return math.ceil(high * 10**_PLACES) / 10**_PLACES
+
+
 def _up(value: float | None) -> float | None:
     return None if value is None else math.ceil(value * 10**_PLACES) / 10**_PLACES
 
@@ -105,7 +147,7 @@ def _advanced(events: Sequence[LossEvent], delta: Delta, max_rows: int) -> float
     if not all(isinstance(event, _PURE) for event in events):
         return None
     losses = [float(cost(event, max_rows).epsilon.decimal) for event in events]
-    if max(losses) > 500:
+    if max(losses) > _LARGEST_LOSS:
         return None
     spread = math.sqrt(2 * math.log(1 / float(delta.decimal)) * math.fsum(loss**2 for loss in losses))
     return spread + math.fsum(loss * math.expm1(loss) for loss in losses)
@@ -128,6 +170,8 @@ def _renyi(events: Sequence[LossEvent], delta: Delta, max_rows: int) -> float | 
 def _pld(events: Sequence[LossEvent], delta: Delta, max_rows: int) -> float | None:
     from dp_accounting.pld import privacy_loss_distribution as distributions
 
+    if len(events) == 1 and isinstance(events[0], SampledGaussianEvent) and events[0].delta == delta:
+        return pld_epsilon_of_sampled_gaussian(events[0], max_rows)
     composed: Any = None
     for event, times in _counted(events).items():
         rule = _LAWS.get(type(event))

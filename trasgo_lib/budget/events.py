@@ -129,7 +129,7 @@ class SampledGaussianEvent:
         rate: probability that a row is in a sample, decimal text between 0 and 1.
         noise_multiplier: noise over the clipping norm, decimal text above 0.
         steps: how many.
-        delta: the failure probability at which all of them are charged.
+        delta: the failure probability at which all of them together are charged, for a unit that is replaced.
     """
 
     rate: str

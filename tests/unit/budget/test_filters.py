@@ -49,7 +49,7 @@ def test_concentrated_losses_add_exactly() -> None:
         account.spend(_laplace("0.00001"))
     half = ZcdpFilter(Rho.parse("0.02")).spend(_laplace("0.1"), PureEvent(Epsilon.parse("0.1")))
     assert half.spent == Rho.parse("0.01")
-    assert ZcdpFilter(Rho.parse("1"), max_rows=3).spend(PureEvent(Epsilon.parse("0.1"))).spent == Rho.parse("0.045")
+    assert ZcdpFilter(Rho.parse("1"), max_rows=3).spend(PureEvent(Epsilon.parse("0.1"))).spent == Rho.parse("0.015")
     with pytest.raises(BudgetError, match="whose zero-concentrated loss is known"):
         half.spend(ApproximateEvent(Epsilon(1), Delta(1)))
 
