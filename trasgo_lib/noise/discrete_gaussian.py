@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from decimal import Context, Decimal
 from fractions import Fraction
+from functools import lru_cache
 
 import numpy as np
 from numpy.typing import NDArray
@@ -74,6 +75,12 @@ class GaussianTable:
     def weights(self) -> tuple[int, ...]:
         """Weights of the shifts ``-reach..reach``, summed from the table's own columns."""
         return self._table.weights()
+
+
+@lru_cache(maxsize=4)
+def gaussian_table(variance: Fraction) -> GaussianTable:
+    """The table of a variance, kept: it is public, never changes, and takes a second to build at its widest."""
+    return GaussianTable(variance)
 
 
 def _half_weights(variance: Fraction) -> list[int]:

@@ -1,11 +1,11 @@
 """Noisy gradient descent on Poisson samples (DP-SGD): the only place where a model touches private rows.
 
-Each step draws every row by itself with the sampling rate, adds the clipped gradients of the drawn rows, rounds the
+Each step draws every row by itself with the sampling rate, adds the clipped gradients of what was drawn, rounds the
 sum to the grid of the noise, adds discrete Gaussian noise whether or not any row was drawn, and divides by the
 *expected* number of rows. How many rows were drawn shows in nothing that leaves a step but that sum.
 
 The sampled Gaussian mechanism is charged, whose noise is continuous. The discrete one costs no more: its moments
-``E[(P/Q)**k]`` are at most those of the continuous one (Canonne, Kamath, Steinke 2020, Proposition 5, also for vectors),
+``E[(P/Q)**k]`` are at most those of the continuous one (Canonne, Kamath, Steinke 2020, Proposition 5, for vectors too),
 which is all that the upper direction of the bound uses; the other direction is no larger since turning the whole-number
 lattice about the middle of two centres swaps them (Mironov, Talwar, Zhang 2019, Theorem 5).
 
@@ -22,7 +22,7 @@ from fractions import Fraction
 import numpy as np
 from numpy.typing import NDArray
 
-from trasgo_lib.noise.discrete_gaussian import GaussianTable
+from trasgo_lib.noise.discrete_gaussian import GaussianTable, gaussian_table
 from trasgo_lib.noise.keystream import Keystream
 from trasgo_lib.training.clipping import ROWS_AT_ONCE, SUM_BITS, clipped_sum
 from trasgo_lib.training.network import WEIGHT_BITS, Matrix, activations, errors, on_grid
@@ -91,7 +91,7 @@ def descend(
     Returns:
         The weights of each layer, multiples of 2**-18: float64[inputs + 1, outputs].
     """
-    table = GaussianTable(law.variance)
+    table = gaussian_table(law.variance)
     weights = first_weights(law.shapes, start)
     total, kept_from = [np.zeros_like(layer) for layer in weights], round(law.steps * (1 - law.averaged))
     for step in range(law.steps):
