@@ -73,6 +73,11 @@ def _run_flow(ref: RunRef, session: Session) -> None:
 
         statistics(ref)
         return
+    if session.training is not None:
+        from flows.training import training
+
+        training(ref)
+        return
     from flows.release import release
     from flows.runners import runner_of
 

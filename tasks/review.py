@@ -15,8 +15,8 @@ from trasgo_lib.plan import ReleasePlan
 from trasgo_lib.records import Event, Publication, Records, State, VersionRecord, waiting_of
 from trasgo_lib.release import STATEMENT, release_prefix, verify_release
 from trasgo_lib.release.answers_file import ANSWERS, holds_answers
-from trasgo_lib.statistics import read_either
 from trasgo_lib.storage import ObjectStore
+from trasgo_lib.training import read_product
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,7 +106,8 @@ def open_review(config: Path) -> Review:
         ConflictError: the version was never begun.
         StoreError: the ledger is out of reach.
     """
-    _, plan, statistics = read_either(config)
+    product = read_product(config)
+    plan = product.base
     require_release(plan)
     records = open_records(plan, create=False)
     record = records.version(plan.dataset, plan.version)
@@ -116,7 +117,7 @@ def open_review(config: Path) -> Review:
             f"version {plan.dataset}/{plan.version}",
             required="a version that was begun",
             came="none",
-            fix=f"Start it with: trasgo {'run' if statistics is None else 'query'}",
+            fix=f"Start it with: trasgo {product.verb}",
         )
     found = records.publication(plan.dataset, plan.version)
     over = record.state in (State.PUBLISHED, State.SUPERSEDED, State.WITHDRAWN)

@@ -37,8 +37,9 @@ from trasgo_lib.noise import Keystream
 from trasgo_lib.plan import ReleasePlan
 from trasgo_lib.records import Account, Event, Publication, Records, Reservation, State, VersionRecord
 from trasgo_lib.release import release_prefix
-from trasgo_lib.statistics import StatisticsPlan, read_either
+from trasgo_lib.statistics import StatisticsPlan
 from trasgo_lib.storage import ObjectStore
+from trasgo_lib.training import TrainingPlan, read_product
 
 _LOGGER = logging.getLogger("trasgo")
 
@@ -76,7 +77,8 @@ class Session:
         work: folder for work files, private; removed after publication.
         wrapping_key: opens roots and digest keys; secret.
         opened: digest keys by account, once they were asked for; a key never changes, however it is wrapped; secret.
-        statistics: the queries of a statistics file, whose source and places are ``plan``; None for a release.
+        statistics: the queries of a statistics file, whose source and places are ``plan``; None for other files.
+        training: the model of a training file, likewise; None for other files.
     """
 
     ref: RunRef
@@ -88,6 +90,7 @@ class Session:
     wrapping_key: WrappingKey
     opened: dict[str, bytes] = field(default_factory=dict, repr=False, compare=False)
     statistics: StatisticsPlan | None = None
+    training: TrainingPlan | None = None
 
     def version(self) -> VersionRecord | None:
         """The version's record, or None before its first run."""
@@ -129,7 +132,7 @@ class Session:
         """Gives the keystreams of one purpose of this version, after one look at the ledger; secret.
 
         Args:
-            purpose: ``draw``, ``permute``, ``probe``, ``stage``, ``risk`` or ``audit``.
+            purpose: ``draw``, ``permute``, ``probe``, ``stage``, ``risk``, ``audit`` or ``train``.
 
         Returns:
             A function of chain digest, level, attempt and keyed input digest, as the purpose needs. It holds the root:
@@ -274,10 +277,12 @@ class Session:
         if not self.spent().is_zero:
             return
         plan = self.plan
-        if self.statistics is None:
-            events = [plan.unit(name).event(level, _NOTHING) for name, level in first_step(plan).levels]
-        else:
+        if self.statistics is not None:
             events = [charge.event for charge in self.statistics.charges]
+        elif self.training is not None:
+            events = [event for _, event in self.training.charges]
+        else:
+            events = [plan.unit(name).event(level, _NOTHING) for name, level in first_step(plan).levels]
         needed = self.records.quote(plan.account, events, self.part)
         if not (account.spent + needed).fits(account.terms.cap):
             raise BudgetError.of(
@@ -415,8 +420,9 @@ def open_session(ref: RunRef) -> Session:
         ConflictError: the release file is no longer the one the run began with.
         StoreError: a root or the database cannot be reached.
     """
-    loaded, plan, statistics = read_either(Path(ref.config))
-    if loaded.text_digest != ref.config_digest:
+    product = read_product(Path(ref.config))
+    plan = product.base
+    if product.loaded.text_digest != ref.config_digest:
         raise ConflictError.of(
             Reason.PLAN_CHANGED,
             "release file",
@@ -432,5 +438,6 @@ def open_session(ref: RunRef) -> Session:
         restricted=open_root(plan.restricted_root, plan.config.publish.restricted_s3, private=True),
         work=work_folder(plan, Path(ref.home)),
         wrapping_key=wrapping_key(plan, Path(ref.home)),
-        statistics=statistics,
+        statistics=product.statistics,
+        training=product.training,
     )

@@ -21,6 +21,7 @@ from flows.cli import (
     query,
     run,
     status,
+    train,
     verify,
     withdraw,
 )
@@ -44,6 +45,7 @@ app.command("prior")(prior.prior)
 app.command("run")(run.run)
 app.command("resume")(run.resume)
 app.command("query")(query.query)
+app.command("train")(train.train)
 app.command("verify")(verify.verify)
 app.command("audit")(audit.audit)
 app.command("status")(status.status)

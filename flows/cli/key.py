@@ -64,9 +64,9 @@ def _init_of(config: Path, *, if_absent: bool) -> None:
 
 def _plan(config: Path) -> ReleasePlan:
     from flows.environment import prepare_prefect
-    from trasgo_lib.statistics import read_either
+    from trasgo_lib.training import read_product
 
-    _, plan, _ = read_either(config)
+    plan = read_product(config).base
     if plan.config.keys is not None and plan.config.keys.block is not None:
         prepare_prefect(home())
     return plan

@@ -29,9 +29,9 @@ def rotate(configs: list[Path] = _CONFIGS, to: str = _TO, reason: str = _WHY) ->
         from tasks.places import open_records, signing_key_file, wrapping_key
         from tasks.rotation import next_key, rewrap_signing, take_place
         from tasks.rotation import rotate as rewrap
-        from trasgo_lib.statistics import read_either
+        from trasgo_lib.training import read_product
 
-        plans = [read_either(config)[1] for config in configs]
+        plans = [read_product(config).base for config in configs]
         path = _one_file(plans)
         if (path is None) == (not to):
             raise _unclear(path)
@@ -61,10 +61,10 @@ def destroy(
     with guarded():
         from tasks.places import open_records
         from tasks.session import now
-        from trasgo_lib.statistics import read_either
+        from trasgo_lib.training import read_product
 
         dataset, _, version = release.partition("/")
-        _, plan, _ = read_either(config)
+        plan = read_product(config).base
         records = open_records(plan, create=False)
         records.require_open()
         if not yes:

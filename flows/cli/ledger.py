@@ -262,7 +262,7 @@ def _print_account(account: Account, meant: str | None) -> None:
 
 def _open(config: Path, *, create: bool) -> tuple[ReleasePlan, Records]:
     from tasks.places import open_records
-    from trasgo_lib.statistics import read_either
+    from trasgo_lib.training import read_product
 
-    _, plan, _ = read_either(config)
+    plan = read_product(config).base
     return plan, open_records(plan, create=create)

@@ -8,18 +8,21 @@ import typer
 
 from flows.cli.console import guarded, out, say_json
 
-_CONFIG = typer.Argument(help="The release file or the statistics file (YAML).")
+_CONFIG = typer.Argument(help="The release file, statistics file or training file (YAML).")
 _JSON = typer.Option(False, "--json", help="One JSON object on standard output.")
 
 
 def plan(config: Path = _CONFIG, as_json: bool = _JSON) -> None:
     """Cost, noise and strength of a release, in words; opens no data."""
     with guarded(as_json):
-        from trasgo_lib.config import holds_queries
+        from trasgo_lib.config import holds_model, holds_queries
         from trasgo_lib.plan import explain, read_plan, render
 
         if holds_queries(config):
             _plan_statistics(config, as_json)
+            return
+        if holds_model(config):
+            _plan_training(config, as_json)
             return
         _, release = read_plan(config)
         explanation = explain(release)
@@ -37,3 +40,13 @@ def _plan_statistics(config: Path, as_json: bool) -> None:
         say_json(explain_statistics(statistics))
     else:
         out.print(render_statistics(statistics), markup=False, highlight=False, soft_wrap=True)
+
+
+def _plan_training(config: Path, as_json: bool) -> None:
+    from trasgo_lib.training import explain_training, read_training, render_training
+
+    _, training = read_training(config)
+    if as_json:
+        say_json(explain_training(training))
+    else:
+        out.print(render_training(training), markup=False, highlight=False, soft_wrap=True)

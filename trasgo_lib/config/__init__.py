@@ -25,18 +25,21 @@ from trasgo_lib.config.domains import (
 )
 from trasgo_lib.config.embargo import Embargo, parse_embargo
 from trasgo_lib.config.faults import closest, in_file_order
-from trasgo_lib.config.keys import documented_keys, documented_query_keys
+from trasgo_lib.config.keys import documented_keys, documented_query_keys, documented_training_keys
 from trasgo_lib.config.ledger import LedgerAddress, PostgresDatabase, SqliteFile, ledger_address
 from trasgo_lib.config.load import (
     LoadedConfig,
     LoadedStatistics,
+    LoadedTraining,
     SoundPart,
+    holds_model,
     holds_queries,
     json_schema,
     json_schema_text,
     load_config,
     load_sound_part,
     load_statistics,
+    load_training,
     read_text,
 )
 from trasgo_lib.config.load_prior import LoadedPrior, load_prior, prior_here
@@ -78,6 +81,7 @@ from trasgo_lib.config.runner import DaskAddress, DaskSpec, RunnerSpec, dask_add
 from trasgo_lib.config.salvage import declared_sources, source_as_written
 from trasgo_lib.config.shape import UNDECIDED, is_column_name
 from trasgo_lib.config.statistics import StatisticsConfig
+from trasgo_lib.config.training import EvaluationSpec, ModelSpec, TrainingConfig
 from trasgo_lib.config.undecided import not_undecided, undecided_faults
 
 __all__ = [
@@ -104,6 +108,7 @@ __all__ = [
     "DateSpec",
     "Document",
     "Embargo",
+    "EvaluationSpec",
     "ExtremeQuery",
     "GeoSpec",
     "GroupSpec",
@@ -116,11 +121,13 @@ __all__ = [
     "LoadedConfig",
     "LoadedPrior",
     "LoadedStatistics",
+    "LoadedTraining",
     "Loop",
     "LossName",
     "Mark",
     "MeanQuery",
     "MedianQuery",
+    "ModelSpec",
     "NoisedColumn",
     "NumberColumn",
     "NumberSpec",
@@ -148,6 +155,7 @@ __all__ = [
     "SumQuery",
     "TargetSpec",
     "TopQuery",
+    "TrainingConfig",
     "UnitColumn",
     "VarianceQuery",
     "closest",
@@ -156,6 +164,8 @@ __all__ = [
     "declared_sources",
     "documented_keys",
     "documented_query_keys",
+    "documented_training_keys",
+    "holds_model",
     "holds_queries",
     "in_file_order",
     "is_column_name",
@@ -166,6 +176,7 @@ __all__ = [
     "load_prior",
     "load_sound_part",
     "load_statistics",
+    "load_training",
     "not_undecided",
     "parse_embargo",
     "prior_here",

@@ -12,6 +12,7 @@ from pydantic.fields import FieldInfo
 
 from trasgo_lib.config.release import ReleaseConfig
 from trasgo_lib.config.statistics import StatisticsConfig
+from trasgo_lib.config.training import TrainingConfig
 
 Pattern = tuple[str, ...]
 """A path with ``[]`` for list positions and ``?tag`` for the chosen form of a value that has several."""
@@ -19,6 +20,9 @@ Pattern = tuple[str, ...]
 
 STATISTICS: Pattern = ("?statistics",)
 """What the patterns of statistics files begin with; those of release files begin with nothing."""
+
+TRAINING: Pattern = ("?training",)
+"""What the patterns of training files begin with."""
 
 
 @cache
@@ -34,6 +38,12 @@ def statistics_models() -> dict[Pattern, type[BaseModel]]:
 
 
 @cache
+def training_models() -> dict[Pattern, type[BaseModel]]:
+    """The model that stands at each pattern of a training file."""
+    return dict(_walk(TrainingConfig, TRAINING))
+
+
+@cache
 def documented_keys() -> frozenset[str]:
     """Every key as ``configs/README.md`` writes it, such as ``columns[].domain.step``."""
     return _written_keys(models_by_pattern())
@@ -45,14 +55,20 @@ def documented_query_keys() -> frozenset[str]:
     return _written_keys(statistics_models()) - documented_keys()
 
 
+@cache
+def documented_training_keys() -> frozenset[str]:
+    """Every key of a training file that no release file and no statistics file has, such as ``model.steps``."""
+    return _written_keys(training_models()) - documented_keys() - documented_query_keys()
+
+
 def _written_keys(models: dict[Pattern, type[BaseModel]]) -> frozenset[str]:
     return frozenset(_written((*pattern, name)) for pattern, model in models.items() for name in model.model_fields)
 
 
 def fields_at(pattern: Pattern) -> dict[str, FieldInfo]:
     """The keys that may stand in the mapping at a pattern, with their descriptions and examples."""
-    is_statistics = pattern[:1] == STATISTICS
-    model = (statistics_models() if is_statistics else models_by_pattern()).get(pattern)
+    models = {STATISTICS: statistics_models, TRAINING: training_models}.get(pattern[:1], models_by_pattern)
+    model = models().get(pattern)
     return {} if model is None else model.model_fields
 
 

@@ -13,11 +13,12 @@ from pydantic import ValidationError
 
 from trasgo_lib.config.document import Document, KeyPath, read_document
 from trasgo_lib.config.faults import faults_of, in_file_order, placed_fault
-from trasgo_lib.config.keys import STATISTICS, Pattern
+from trasgo_lib.config.keys import STATISTICS, TRAINING, Pattern
 from trasgo_lib.config.release import ReleaseConfig
 from trasgo_lib.config.salvage import sound_part
 from trasgo_lib.config.shape import Model
 from trasgo_lib.config.statistics import StatisticsConfig
+from trasgo_lib.config.training import TrainingConfig
 from trasgo_lib.config.undecided import not_undecided, undecided_faults
 from trasgo_lib.errors import ConfigError, Fault, Reason
 
@@ -73,6 +74,19 @@ class LoadedStatistics:
 
 
 @dataclass(frozen=True, slots=True)
+class LoadedTraining:
+    """A training file that has the right shape.
+
+    Args:
+        config: its models.
+        loaded: the same file without its model, whose rules are those of release files; marks are the file's own.
+    """
+
+    config: TrainingConfig
+    loaded: LoadedConfig
+
+
+@dataclass(frozen=True, slots=True)
 class SoundPart:
     """A release file in which unsound parts are replaced by stand-ins; only for finding further faults.
 
@@ -124,11 +138,20 @@ def load_sound_part(path: Path) -> SoundPart | None:
 
 def holds_queries(path: Path) -> bool:
     """Whether a file is a statistics file: it has ``queries`` at its top. False for what cannot be read."""
+    return _has_at_top(path, "queries")
+
+
+def holds_model(path: Path) -> bool:
+    """Whether a file is a training file: it has ``model`` at its top. False for what cannot be read."""
+    return _has_at_top(path, "model")
+
+
+def _has_at_top(path: Path, key: str) -> bool:
     try:
         value = read_document(_decoded(_read(path), path)).value
     except ConfigError:
         return False
-    return isinstance(value, dict) and "queries" in value
+    return isinstance(value, dict) and key in value
 
 
 def load_statistics(path: Path) -> LoadedStatistics:
@@ -153,6 +176,30 @@ def load_statistics(path: Path) -> LoadedStatistics:
     config = _modelled(document, StatisticsConfig, STATISTICS)
     digest = hashlib.sha256(raw).hexdigest()
     return LoadedStatistics(config, LoadedConfig(config.without_queries(), path.resolve(), digest, document))
+
+
+def load_training(path: Path) -> LoadedTraining:
+    """Read a training file.
+
+    Args:
+        path: a YAML 1.2 file in UTF-8; public.
+
+    Raises:
+        ConfigError: all faults at once, each with line, column, key, what was required, what came, what to do.
+    """
+    raw = _read(path)
+    document = read_document(_decoded(raw, path))
+    if isinstance(document.value, Mapping) and "model" not in document.value:
+        raise ConfigError.of(
+            Reason.BAD_SHAPE,
+            str(path),
+            required="a training file, with `model`",
+            came="none, as in other files",
+            fix=f"Add `model`; or look at what it is: trasgo plan {path}",
+        )
+    config = _modelled(document, TrainingConfig, TRAINING)
+    digest = hashlib.sha256(raw).hexdigest()
+    return LoadedTraining(config, LoadedConfig(config.without_model(), path.resolve(), digest, document))
 
 
 def json_schema() -> dict[str, Any]:

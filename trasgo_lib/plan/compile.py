@@ -11,6 +11,7 @@ from trasgo_lib.config import (
     GroupSpec,
     LoadedConfig,
     ReleaseConfig,
+    holds_model,
     holds_queries,
     in_file_order,
     load_config,
@@ -105,19 +106,21 @@ def read_plan(path: Path) -> tuple[LoadedConfig, ReleasePlan]:
         loaded = load_config(path)
     except ConfigError as shape:
         if holds_queries(path):
-            raise _is_statistics(path) from None
+            raise _is_another("a statistics file: it has `queries`", "query", path) from None
+        if holds_model(path):
+            raise _is_another("a training file: it has `model`", "train", path) from None
         beside = not_undecided(_faults_beside(path), shape.faults)
         raise ConfigError(*in_file_order((*shape.faults, *beside))) from None
     return loaded, compile_plan(loaded)
 
 
-def _is_statistics(path: Path) -> ConfigError:
+def _is_another(came: str, verb: str, path: Path) -> ConfigError:
     return ConfigError.of(
         Reason.BAD_SHAPE,
         str(path),
         required="a release file",
-        came="a statistics file: it has `queries`",
-        fix=f"Look at it with: trasgo plan {path}; run it with: trasgo query {path}",
+        came=came,
+        fix=f"Look at it with: trasgo plan {path}; run it with: trasgo {verb} {path}",
     )
 
 

@@ -29,6 +29,8 @@ _OWN = (
     "risk_audit",
     "answers",
     "answers_statement",
+    "model",
+    "model_statement",
 )
 FOREIGN = ("crate", "envelope", "signed_statement", "csvw", "datapackage", "dcat")
 """Formats that others define: RO-Crate, DSSE, in-toto, CSV on the Web, Frictionless, DCAT; their versions stand where

@@ -12,6 +12,7 @@ from trasgo_lib.release import documents
 from trasgo_lib.release.answers_file import ANSWERS, holds_answers
 from trasgo_lib.release.corrections import WITHDRAWN
 from trasgo_lib.release.manifest import MANIFEST
+from trasgo_lib.release.model_file import MODEL, holds_a_model
 from trasgo_lib.release.package import CHANNEL, STATEMENT
 from trasgo_lib.release.stored import is_out_of_reach
 from trasgo_lib.release.verification import (
@@ -27,6 +28,7 @@ from trasgo_lib.release.verify_claims import suffix_of, verify_channels, verify_
 from trasgo_lib.release.verify_data import verify_data
 from trasgo_lib.release.verify_files import verify_files
 from trasgo_lib.release.verify_metadata import Published, verify_answers_metadata, verify_metadata
+from trasgo_lib.release.verify_model import verify_model
 from trasgo_lib.release.verify_signature import signature_state, verify_crate, verify_signature
 from trasgo_lib.release.verify_stated import verify_stated
 from trasgo_lib.storage import ObjectStore, open_store
@@ -72,6 +74,8 @@ def _verify(
     yield _read(store, prefix, MANIFEST, "manifest", found)
     is_statistics = "manifest" in found and holds_answers(found["manifest"])
     told = (ANSWERS, "answers", "answers_statement") if is_statistics else (CHANNEL, "channel", "statement")
+    is_model = "manifest" in found and holds_a_model(found["manifest"])
+    told = (MODEL, "model", "model_statement") if is_model else told
     if not (is_statistics and store.exists(_key(prefix, WITHDRAWN))):
         # answers that were withdrawn are gone; what withdrawing left is judged below
         yield _read(store, prefix, told[0], told[1], found)
@@ -88,6 +92,9 @@ def _verify(
         yield from verify_crate(store, prefix, manifest)
         yield from verify_answers(store, prefix, manifest, found["answers"], statement)
         yield from verify_answers_metadata(store, prefix, Published(manifest, {}, statement))
+        return
+    if is_model:
+        yield from verify_model(store, prefix, found["manifest"], found["model"], found["model_statement"])
         return
     manifest, channel_file, statement = found["manifest"], found["channel"], found["statement"]
     yield from _verify_real(manifest, statement)

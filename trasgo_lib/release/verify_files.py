@@ -10,6 +10,7 @@ from trasgo_lib.release.answers_file import ANSWERS, ANSWERS_CSV, holds_answers,
 from trasgo_lib.release.corrections import WITHDRAWN
 from trasgo_lib.release.crate import CRATE
 from trasgo_lib.release.manifest import ENVELOPE, MANIFEST, SIGNING_KEY, SUMS, read_sums
+from trasgo_lib.release.model_file import CARD, MODEL, holds_a_model
 from trasgo_lib.release.package import CHANNEL, REPORT, STATEMENT, data_key
 from trasgo_lib.release.stored import is_out_of_reach
 from trasgo_lib.release.verification import VerificationResult, failed, judge, passed
@@ -51,6 +52,8 @@ def _required(manifest: dict[str, Any]) -> tuple[str, ...]:
     if holds_answers(manifest):
         signed = (SIGNING_KEY,) if manifest.get("signature") else ()
         return (ANSWERS, ANSWERS_CSV, STATEMENT, REPORT, SUMS, *signed)
+    if holds_a_model(manifest):
+        return (MODEL, STATEMENT, CARD, SUMS, *((SIGNING_KEY,) if manifest.get("signature") else ()))
     always = (data_key(manifest["dataset"], "parquet"), CHANNEL, STATEMENT, REPORT, SUMS)
     crate = (CRATE,) if "signature" in manifest else ()
     return (*always, *crate, *((SIGNING_KEY,) if manifest.get("signature") else ()))

@@ -1,0 +1,84 @@
+"""``trasgo train``: from a training file to a published model."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import typer
+
+from flows.cli.console import actor, guarded, home, out, progress, say_json
+
+if TYPE_CHECKING:
+    from flows.outcome import Outcome
+    from tasks.session import Session
+
+_CONFIG = typer.Argument(help="The training file (YAML).")
+_JSON = typer.Option(False, "--json", help="End with one JSON object on standard output.")
+_QUIET = typer.Option(False, "--quiet", help="No progress on standard error.")
+
+
+def train(config: Path = _CONFIG, as_json: bool = _JSON, quiet: bool = _QUIET) -> None:
+    """Ingest, validate, charge, train and publish; a finished version is left as it is."""
+    with guarded(as_json, goes_on=True):
+        from contextlib import nullcontext
+
+        from flows.environment import prepare_prefect
+
+        prepare_prefect(home())
+        from flows.orphans import children_end_with_this_process
+        from flows.version import run_version
+        from tasks.session import RunRef
+        from tasks.stores import needs_orchestrator
+        from trasgo_lib.training import read_training
+
+        loaded, plan = read_training(config)
+        digest = loaded.loaded.text_digest
+        ref = RunRef(config=str(config.absolute()), config_digest=digest, home=str(home()), actor=actor())
+        with children_end_with_this_process() if needs_orchestrator(plan.base) else nullcontext():
+            session, outcome = run_version(ref, around=progress(quiet or as_json))
+        if as_json:
+            say_json(_document(session, outcome))
+        else:
+            _print(session, outcome)
+
+
+def _accuracy(session: Session) -> dict[str, Any] | None:
+    from tasks.train import model_facts
+    from trasgo_lib.training.package import accuracy_document
+
+    return accuracy_document(model_facts(session))
+
+
+def _document(session: Session, outcome: Outcome) -> dict[str, object]:
+    """What ``trasgo train --json`` ends with: where the model is, what it cost, and how good it is."""
+    kept = ("release", "state", "public", "restricted", "already_published", "manifest_sha256")
+    told = {name: value for name, value in outcome.to_json().items() if name in kept}
+    by_name = {name: spent.to_json() for name, spent in outcome.spent_by_unit.items() if not spent.is_zero}
+    told["spent"] = {"total": outcome.spent.to_json(), "charges": by_name}
+    return told | {"accuracy": _accuracy(session) if outcome.public else None}
+
+
+def _print(session: Session, outcome: Outcome) -> None:
+    if outcome.public is None:
+        out.print(f"{outcome.state.value.capitalize()}: {outcome.release}. What it spent stays spent.", markup=False)
+        return
+    words = "Already published" if outcome.already_published else "Published"
+    note = ". Nothing was drawn, nothing was spent." if outcome.already_published else ""
+    place = outcome.public.removeprefix("file://")
+    account = session.records.account(session.plan.account)
+    out.print(f"{words}: {outcome.release}{note}", markup=False)
+    out.print(f"  files     {place}", markup=False)
+    out.print(f"  spent     {outcome.spent}", markup=False)
+    out.print(f"  account   {session.plan.account}: {account.left} left", markup=False)
+    out.print(f"  accuracy  {_in_words(_accuracy(session))}", markup=False)
+    out.print(f"\nLook further:\n  trasgo verify {place}\n  {place}/model_card.md", markup=False)
+
+
+def _in_words(accuracy: dict[str, Any] | None) -> str:
+    if accuracy is None:
+        return "not measured: no `evaluation` in the file"
+    if accuracy["measured_on"] == "public_file":
+        return f"{accuracy['share']:.1%} of the {accuracy['rows']} rows of the public file"
+    span = f"{accuracy['low']:.1%} to {accuracy['high']:.1%}"
+    return f"{accuracy['share']:.1%} ({span} by its noise) of {accuracy['rows']} rows kept out of training"

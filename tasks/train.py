@@ -1,0 +1,255 @@
+"""Training: charge it, train once, keep what came of it restricted, publish it."""
+
+from __future__ import annotations
+
+import json
+import logging
+from dataclasses import replace
+from functools import partial
+
+from prefect import task
+
+import trasgo_lib
+from tasks.made_with import made_with, source_revision
+from tasks.policies import IDEMPOTENT_IO, NOISE_DRAW, PURE, at_boundary
+from tasks.session import RunRef, Session, open_session
+from tasks.signing import previous_evidence, signing_of
+from tasks.waiting import announce
+from tasks.workspace import INPUT_REPORT, Workspace
+from trasgo_lib.budget import Cost, cost
+from trasgo_lib.data import PrivateTable, read_source
+from trasgo_lib.errors import BudgetError, ConfigError, ConflictError, Reason
+from trasgo_lib.keys import KeyedDigest
+from trasgo_lib.plan import source_reading
+from trasgo_lib.records import Reservation, State
+from trasgo_lib.release import publish_package, release_prefix
+from trasgo_lib.statistics.private_rows import StoredRows
+from trasgo_lib.training import TrainingPlan
+from trasgo_lib.training.fitting import Fitted, fit
+from trasgo_lib.training.package import ModelFacts, stage_model
+
+_LOGGER = logging.getLogger("trasgo")
+_TOLD_PARTS = 10
+
+
+@task(name="reserve training", **PURE)
+@at_boundary
+def reserve_training(ref: RunRef, rows: int) -> Cost:
+    """Charge training and evaluation, or nothing; what was charged before is not charged again.
+
+    Args:
+        ref: the run.
+        rows: of the source; public.
+
+    Returns:
+        What the version has been charged so far.
+
+    Raises:
+        ConfigError: the delta is not below one in so many rows; nothing was charged.
+        BudgetError: the account's cap would be passed; nothing was charged and nothing is drawn.
+        ConflictError: the version was charged with another plan, input or root.
+    """
+    session = open_session(ref)
+    plan = training_of(session)
+    if plan.cost.delta.fraction * rows >= 1:
+        required = f"a delta below 1/{rows}, for the {rows} rows of the source"
+        fix = "Correct `rows`, and use a delta far below one in it."
+        raise ConfigError.of(Reason.BAD_PARAMETER, "model.delta", required=required, came=plan.cost.delta.text, fix=fix)
+    before = session.spent()
+    session.reserve(_reservations(session))
+    spent = session.spent()
+    _LOGGER.info("reserve: training%s", " (already paid)" if spent == before else f"; spent so far: {spent}")
+    return spent
+
+
+@task(name="train", **NOISE_DRAW)
+@at_boundary
+def train_model(ref: RunRef, table: PrivateTable) -> None:
+    """Train, measure, and store both in the restricted root; what is stored is kept and nothing is drawn.
+
+    The noise of the training is keyed, so a training that was killed gives the same weights. That of the accuracy is
+    not: it exists from the moment it is stored, and was seen by nobody before.
+
+    Raises:
+        ConflictError: what was stored is gone, or is of another plan.
+    """
+    session = open_session(ref)
+    plan = training_of(session)
+    if _stored(session) is not None:
+        _LOGGER.info("train: stored already")
+        return
+    if State.DRAWN in session.begin().passed:
+        raise _gone(session, "none")
+    # paid already by ``reserve_training``: asking again returns those entries, and makes an unpaid draw impossible
+    session.reserve(_reservations(session))
+    rows = StoredRows(table, session.digest_key())
+    streams = partial(session.streams("train"), plan.base.digest, session.begin().input_digest or "")
+    fitted = fit(plan, rows, streams, _public_rows(session), partial(_tell, plan.descent.steps))
+    bound = fitted.to_json() | {"commitment": session.begin().commitment}
+    try:
+        session.restricted.put_once(_key(session), json.dumps(bound, sort_keys=True).encode())
+    except ConflictError:
+        # another attempt has stored one: that is the model, and this one is forgotten
+        if _stored(session) is None:
+            raise
+    _LOGGER.info("train: %d steps", plan.descent.steps)
+
+
+@task(name="mark model checked", **PURE)
+@at_boundary
+def mark_model_checked(ref: RunRef) -> None:
+    """Record that the model is drawn and stored, by keyed digest, and that it is of its plan.
+
+    Raises:
+        ConflictError: the stored model is gone, or is another one than was recorded.
+    """
+    session = open_session(ref)
+    if _stored(session) is None:
+        raise _gone(session, "none")
+    digest = KeyedDigest(session.digest_key())
+    digest.update(session.restricted.get(_key(session)))
+    stored = digest.hexdigest()
+    made = made_with(trasgo_lib.__version__, source_revision())
+    session.advance("drawn", "the model is stored", config_sha256=ref.config_digest, **made, model=stored)
+    if session.event_of(State.DRAWN).evidence.get("model") != stored:
+        raise _gone(session, "another model than was recorded")
+    session.advance("checked", "the model is that of its plan", **previous_evidence(session))
+
+
+@task(name="publish model", **IDEMPOTENT_IO)
+@at_boundary
+def publish_model(ref: RunRef) -> None:
+    """Publish the model; the same version again puts the same bytes and changes nothing.
+
+    Raises:
+        ConflictError: the store holds other bytes under a key of this version.
+    """
+    session = open_session(ref)
+    plan = training_of(session)
+    base = plan.base
+    session.records.require_publishable(base.dataset, base.version, None)
+    session.require_superseded()
+    if session.spent() != plan.cost:
+        raise BudgetError.of(
+            Reason.STATE_CONFLICT,
+            f"version {base.dataset}/{base.version}",
+            required=f"charges of {plan.cost}",
+            came=str(session.spent()),
+            fix="Nothing was published; report this.",
+        )
+    staged = stage_model(model_facts(session), session.work / "staged", signing_of(session))
+    prefix = release_prefix(base.dataset, base.version)
+    report = Workspace(session.work).read_json(INPUT_REPORT) or {}
+    session.restricted.put_once(f"{prefix}/input_report.json", json.dumps(report, indent=2, sort_keys=True).encode())
+    publish_package(staged, session.public, prefix)
+    announce(session, {})
+    session.remove_work()
+    _LOGGER.info("publish: %s/%s", base.dataset, base.version)
+
+
+def training_of(session: Session) -> TrainingPlan:
+    """The training of a run.
+
+    Raises:
+        ConfigError: it is something else.
+    """
+    if session.training is None:
+        raise ConfigError.of(
+            Reason.BAD_SHAPE,
+            "training file",
+            required="a training file, with `model`",
+            came="another file",
+            fix="Look at what it is: trasgo plan",
+        )
+    return session.training
+
+
+def model_facts(session: Session) -> ModelFacts:
+    """What the public documents of a drawn version are made of.
+
+    Raises:
+        ConflictError: what was stored is gone, or is of another plan.
+    """
+    fitted = _stored(session)
+    if fitted is None:
+        raise _gone(session, "none")
+    drawn = session.event_of(State.DRAWN).evidence
+    return ModelFacts(
+        plan=training_of(session),
+        fitted=fitted,
+        account_to_date=session.account_to_date(),
+        created=session.event_of(State.CHECKED).at,
+        library_version=drawn["library_version"],
+        commit=drawn["commit"],
+    )
+
+
+def _stored(session: Session) -> Fitted | None:
+    key = _key(session)
+    if not session.restricted.exists(key):
+        return None
+    try:
+        document = json.loads(session.restricted.get(key))
+        fitted, commitment = Fitted.from_json(document), document.get("commitment")
+    except (ValueError, KeyError, TypeError):
+        raise _gone(session, "a file of another form") from None
+    if fitted.digest != session.plan.digest:
+        raise _gone(session, "the model of another plan")
+    if commitment != session.begin().commitment:
+        raise _gone(session, "one that was drawn under another root")
+    return fitted
+
+
+def _gone(session: Session, came: str) -> ConflictError:
+    return ConflictError.of(
+        Reason.STATE_CONFLICT,
+        f"stored model of {session.plan.dataset}/{session.plan.version}",
+        required="the model that was drawn once",
+        came=came,
+        fix="Restore the restricted root from a backup, or train again under a new version, charged in full.",
+    )
+
+
+def _public_rows(session: Session) -> StoredRows | None:
+    """The declared public file as codes, in a work folder of its own."""
+    evaluation = training_of(session).evaluation
+    if evaluation is None or evaluation.public_file is None:
+        return None
+    table, _ = read_source(
+        replace(source_reading(session.plan), path=evaluation.public_file, row_order="source"),
+        digest_key=session.digest_key(),
+        permutation=lambda input_digest: session.stream("permute", "public file", input_digest),
+        work=session.work / "public_file",
+        rows_per_batch=session.plan.rows_per_batch,
+    )
+    return StoredRows(table, session.digest_key())
+
+
+def _tell(steps: int, step: int) -> None:
+    if (step + 1) % max(1, steps // _TOLD_PARTS) == 0:
+        _LOGGER.info("train: step %d of %d", step + 1, steps)
+
+
+def _key(session: Session) -> str:
+    return f"{release_prefix(session.plan.dataset, session.plan.version)}/model.json"
+
+
+def _reservations(session: Session) -> list[Reservation]:
+    plan, record = session.plan, session.begin()
+    return [
+        Reservation(
+            account=plan.account,
+            dataset=plan.dataset,
+            version=plan.version,
+            commitment=record.commitment,
+            unit=name,
+            chain_digest=plan.digest,
+            attempt=1,
+            level=cost(event, plan.max_rows).epsilon.text,
+            input_digest=record.input_digest or "",
+            event=event,
+            max_rows=plan.max_rows,
+            part=session.part,
+        )
+        for name, event in training_of(session).charges
+    ]
