@@ -1,5 +1,14 @@
 """The release file: its models, its reader and its JSON Schema."""
 
+from trasgo_lib.config.collection import (
+    AreaSpec,
+    ChannelSpec,
+    CollectionConfig,
+    DeviceSpec,
+    PointSpec,
+    ShowSpec,
+    WindowSpec,
+)
 from trasgo_lib.config.columns import (
     CategoryColumn,
     Column,
@@ -25,9 +34,15 @@ from trasgo_lib.config.domains import (
 )
 from trasgo_lib.config.embargo import Embargo, parse_embargo
 from trasgo_lib.config.faults import closest, in_file_order
-from trasgo_lib.config.keys import documented_keys, documented_query_keys, documented_training_keys
+from trasgo_lib.config.keys import (
+    documented_collection_keys,
+    documented_keys,
+    documented_query_keys,
+    documented_training_keys,
+)
 from trasgo_lib.config.ledger import LedgerAddress, PostgresDatabase, SqliteFile, ledger_address
 from trasgo_lib.config.load import (
+    LoadedCollection,
     LoadedConfig,
     LoadedStatistics,
     LoadedTraining,
@@ -36,6 +51,7 @@ from trasgo_lib.config.load import (
     holds_queries,
     json_schema,
     json_schema_text,
+    load_collection,
     load_config,
     load_sound_part,
     load_statistics,
@@ -90,13 +106,16 @@ __all__ = [
     "UNDECIDED",
     "AboveQuery",
     "AnyQuery",
+    "AreaSpec",
     "BestQuery",
     "BoxSpec",
     "Candidate",
     "CategoryColumn",
     "CategorySpec",
     "CellsSpec",
+    "ChannelSpec",
     "Checks",
+    "CollectionConfig",
     "Column",
     "Condition",
     "CountQuery",
@@ -106,6 +125,7 @@ __all__ = [
     "DaskSpec",
     "DateColumn",
     "DateSpec",
+    "DeviceSpec",
     "Document",
     "Embargo",
     "EvaluationSpec",
@@ -118,6 +138,7 @@ __all__ = [
     "Keys",
     "LedgerAddress",
     "LedgerSpec",
+    "LoadedCollection",
     "LoadedConfig",
     "LoadedPrior",
     "LoadedStatistics",
@@ -134,6 +155,7 @@ __all__ = [
     "PlainColumn",
     "PointColumn",
     "PointSources",
+    "PointSpec",
     "PostgresDatabase",
     "PriorColumn",
     "PriorCorrelation",
@@ -148,6 +170,7 @@ __all__ = [
     "RiskSpec",
     "RunnerSpec",
     "S3Spec",
+    "ShowSpec",
     "SoundPart",
     "Source",
     "SqliteFile",
@@ -158,10 +181,12 @@ __all__ = [
     "TrainingConfig",
     "UnitColumn",
     "VarianceQuery",
+    "WindowSpec",
     "closest",
     "dask_address",
     "dask_of",
     "declared_sources",
+    "documented_collection_keys",
     "documented_keys",
     "documented_query_keys",
     "documented_training_keys",
@@ -172,6 +197,7 @@ __all__ = [
     "json_schema",
     "json_schema_text",
     "ledger_address",
+    "load_collection",
     "load_config",
     "load_prior",
     "load_sound_part",
