@@ -1,16 +1,16 @@
 """A batch as clients send it: strict JSON of bounded size; a wrong report is refused alone, a wrong batch whole.
 
-``{"format": 1, "batch": ID, "alphabet": VERSION, "channel": VERSION, "window": NAME, "devices": [...], "slots": [...]}``
-or, for unary codes, ``"bits": [...]`` with one base64 text a report. A device's name is only looked at for repetitions.
+``{"format": 1, "batch": ID, "alphabet_version": ..., "channel_version": ..., "window": ..., "pseudonyms": [...],
+"slots": [...]}``, or for unary codes ``"bits": [...]`` with one hexadecimal text a report. A pseudonym is another one in
+every window; it is looked at for repetitions and not kept.
 """
 
 from __future__ import annotations
 
-import base64
-import binascii
 import json
 import re
 from collections import Counter
+from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any, NoReturn
@@ -18,15 +18,22 @@ from typing import Any, NoReturn
 import numpy as np
 from numpy.typing import NDArray
 
-from trasgo_lib.collection.intake.tags import Tag, Tags
+from trasgo_lib.collection.channels import ReportChannel
+from trasgo_lib.collection.reports import PSEUDONYM_HEX, Tag
 
 MOST_REPORTS = 100_000
 """Of one batch, whatever the limit of its bytes."""
 
 _ID = re.compile(r"[A-Za-z0-9_-]{16,64}")
 _VERSION = re.compile(r"[A-Za-z0-9._-]{1,80}")
-_LONGEST_DEVICE = 256
-_KEYS = frozenset({"format", "batch", "alphabet", "channel", "window", "devices"})
+_HEX = re.compile(r"[0-9a-f]+")
+_TEXTS = ("batch", "alphabet_version", "channel_version", "window")
+_KEYS = frozenset({"format", "pseudonyms", *_TEXTS})
+_ANSWERS = {"slot": "slots", "bits": "bits"}
+_BITS_A_BYTE = 8
+
+Known = Mapping[Tag, ReportChannel]
+"""The pairs of versions that a collection takes, and the channel of each."""
 
 
 class Refusal(StrEnum):
@@ -35,7 +42,7 @@ class Refusal(StrEnum):
     # a report alone
     BAD_SLOT = "bad_slot"
     BAD_BITS = "bad_bits"
-    BAD_DEVICE = "bad_device"
+    BAD_PSEUDONYM = "bad_pseudonym"
     DUPLICATE_DEVICE = "duplicate_device"
     # a batch as a whole
     BAD_BATCH = "bad_batch"
@@ -77,60 +84,61 @@ class Batch:
         name: the client's name of the batch; the same again is the same batch.
         tag: versions they carry.
         window: name of their window.
-        devices: one a report; private, never stored as it is.
-        slots: uint32[reports] for a tag of slots, else None.
-        bits: uint8[reports, bytes] for a tag of bits, else None.
+        pseudonyms: one a report; never stored as they are.
+        answers: uint32[reports] slots, or packed uint8[reports, bytes].
         refused: how many reports were refused, by reason.
     """
 
     name: str
     tag: Tag
     window: str
-    devices: tuple[str, ...]
-    slots: NDArray[np.uint32] | None
-    bits: NDArray[np.uint8] | None
+    pseudonyms: tuple[str, ...]
+    answers: NDArray[np.uint32] | NDArray[np.uint8]
     refused: dict[str, int]
 
 
-def parse_batch(body: bytes, tags: Tags) -> Batch:
+def parse_batch(body: bytes, known: Known) -> Batch:
     """Read a batch.
 
     Args:
         body: as it came; its size was bounded before.
-        tags: what is taken.
+        known: what is taken.
 
     Raises:
         RefusedError: the batch as a whole is refused.
     """
     document = _document(body)
-    reports = len(document["devices"])
+    reports = len(document["pseudonyms"])
     if reports > MOST_REPORTS:
         raise RefusedError(Refusal.TOO_MANY_REPORTS, reports)
-    if not tags.knows_alphabet(document["alphabet"]):
-        raise RefusedError(Refusal.UNKNOWN_ALPHABET, reports)
-    tag = tags.find(document["alphabet"], document["channel"])
-    if tag is None:
-        raise RefusedError(Refusal.UNKNOWN_CHANNEL, reports)
-    given = document.get("slots" if tag.form == "slot" else "bits")
+    tag = Tag(document["alphabet_version"], document["channel_version"])
+    if tag not in known:
+        is_alphabet_known = any(one.alphabet == tag.alphabet for one in known)
+        raise RefusedError(Refusal.UNKNOWN_CHANNEL if is_alphabet_known else Refusal.UNKNOWN_ALPHABET, reports)
+    channel = known[tag]
+    given = document.get(_ANSWERS[channel.kind])
     if given is None or len(given) != reports:
         raise RefusedError(Refusal.BAD_BATCH, reports)
     refused: Counter[str] = Counter()
-    devices, kept = [], []
-    read = _slot if tag.form == "slot" else _bits
-    wrong = Refusal.BAD_SLOT if tag.form == "slot" else Refusal.BAD_BITS
-    for device, value in zip(document["devices"], given, strict=True):
-        report = read(value, tag)
-        if report is None:
-            refused[wrong] += 1
-        elif not isinstance(device, str) or not 0 < len(device) <= _LONGEST_DEVICE:
-            refused[Refusal.BAD_DEVICE] += 1
+    pseudonyms: list[str] = []
+    slots: list[int] = []
+    packed = bytearray()
+    for pseudonym, value in zip(document["pseudonyms"], given, strict=True):
+        slot, bits = _slot(value, channel), _bits(value, channel)
+        if slot is None and bits is None:
+            refused[Refusal.BAD_SLOT if channel.kind == "slot" else Refusal.BAD_BITS] += 1
+        elif not _is_pseudonym(pseudonym):
+            refused[Refusal.BAD_PSEUDONYM] += 1
         else:
-            devices.append(device)
-            kept.append(report)
-    slots = np.array(kept, dtype=np.uint32) if tag.form == "slot" else None
-    packed = b"".join(kept) if tag.form == "bits" else b""  # type: ignore[arg-type]
-    bits = None if tag.form == "slot" else np.frombuffer(packed, dtype=np.uint8).reshape(-1, tag.report_bytes)
-    return Batch(document["batch"], tag, document["window"], tuple(devices), slots, bits, dict(refused))
+            pseudonyms.append(pseudonym)
+            slots += [] if slot is None else [slot]
+            packed += bits or b""
+    answers = (
+        np.array(slots, dtype=np.uint32)
+        if channel.kind == "slot"
+        else np.frombuffer(bytes(packed), dtype=np.uint8).reshape(-1, channel.report_bytes)
+    )
+    return Batch(document["batch"], tag, document["window"], tuple(pseudonyms), answers, dict(refused))
 
 
 def _document(body: bytes) -> dict[str, Any]:
@@ -145,10 +153,10 @@ def _document(body: bytes) -> dict[str, Any]:
         and len(document) == len(_KEYS) + 1
         and document["format"] == 1
         and not isinstance(document["format"], bool)
-        and all(isinstance(document[key], str) for key in ("batch", "alphabet", "channel", "window"))
+        and all(isinstance(document[key], str) for key in _TEXTS)
         and _ID.fullmatch(document["batch"]) is not None
-        and all(_VERSION.fullmatch(document[key]) for key in ("alphabet", "channel", "window"))
-        and isinstance(document["devices"], list)
+        and all(_VERSION.fullmatch(document[key]) for key in _TEXTS[1:])
+        and isinstance(document["pseudonyms"], list)
         and all(isinstance(document.get(key, []), list) for key in ("slots", "bits"))
     )
     if not shaped:
@@ -157,22 +165,24 @@ def _document(body: bytes) -> dict[str, Any]:
     return found
 
 
-def _slot(value: object, tag: Tag) -> int | None:
-    return value if type(value) is int and 0 <= value < tag.slots else None
+def _slot(value: object, channel: ReportChannel) -> int | None:
+    sound = channel.kind == "slot" and isinstance(value, int) and not isinstance(value, bool)
+    return value if sound and isinstance(value, int) and 0 <= value < channel.slots else None
 
 
-def _bits(value: object, tag: Tag) -> bytes | None:
+def _bits(value: object, channel: ReportChannel) -> bytes | None:
     """A report's packed bits, little bit order; bits beyond the last slot have to be 0."""
-    if not isinstance(value, str):
+    if channel.kind != "bits" or not isinstance(value, str) or not _HEX.fullmatch(value):
         return None
-    try:
-        packed = base64.b64decode(value, validate=True)
-    except (binascii.Error, ValueError):
+    if len(value) != 2 * channel.report_bytes:
         return None
-    spare = tag.report_bytes * 8 - tag.slots
-    if len(packed) != tag.report_bytes or packed[-1] >> (8 - spare):
-        return None
-    return packed
+    packed = bytes.fromhex(value)
+    spare = _BITS_A_BYTE * channel.report_bytes - channel.slots
+    return None if packed[-1] >> (_BITS_A_BYTE - spare) else packed
+
+
+def _is_pseudonym(value: object) -> bool:
+    return isinstance(value, str) and len(value) == PSEUDONYM_HEX and _HEX.fullmatch(value) is not None
 
 
 def _refuse(_name: str) -> NoReturn:

@@ -21,7 +21,7 @@ def pseudonym(secret: bytes, group: str, device: str) -> int:
     Args:
         secret: of the window.
         group: the client group, whose devices have names of their own.
-        device: as the client names it; private.
+        device: the pseudonym that the client gave it for this window; private.
     """
     body = b"".join(len(part).to_bytes(4, "big") + part for part in (group.encode(), device.encode()))
     return int.from_bytes(hmac.digest(secret, body, "sha256")[:PSEUDONYM_BYTES], "little")

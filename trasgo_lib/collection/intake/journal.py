@@ -14,18 +14,23 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
-import pyarrow as pa
 import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
+from trasgo_lib.collection.channels import ReportChannel
 from trasgo_lib.collection.intake.devices import KnownDevices, from_bytes, to_bytes
-from trasgo_lib.collection.intake.tags import Tag
+from trasgo_lib.collection.reports import Tag, report_table
 from trasgo_lib.errors import ConflictError, Reason, StoreError
 from trasgo_lib.keys import WrappingKey, new_secret
 from trasgo_lib.storage import ObjectStore
 
+Answers = NDArray[np.uint32] | NDArray[np.uint8]
+"""Slots, or rows of packed bits."""
+
 _DIGITS = 10
 _NAME_BYTES = 8
+_SORTED_BY = 8
+"""Bytes of packed bits by which reports are put in order: enough to forget the one in which they came."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -188,17 +193,18 @@ class Journal:
         """
         self.store.remove(self._secret_key(window))
 
-    def put_reports(self, window: str, tag: Tag, reports: NDArray[np.uint32] | NDArray[np.uint8]) -> ReportFile:
+    def put_reports(self, window: str, tag: Tag, channel: ReportChannel, answers: Answers) -> ReportFile:
         """Store reports of one tag, sorted, so that their order tells nothing.
 
         Args:
             window: their window.
             tag: their versions.
-            reports: uint32[reports] slots, or uint8[reports, bytes] packed bits.
+            channel: what they went through.
+            answers: uint32[reports] slots, or packed uint8[reports, bytes].
         """
         key = f"{self._folder(window)}/reports/{self.random(_NAME_BYTES).hex()}.parquet"
-        self.store.put_once(key, reports_bytes(window, tag, reports))
-        return ReportFile(key, tag.alphabet, tag.channel, len(reports))
+        self.store.put_once(key, reports_bytes(window, tag, channel, answers))
+        return ReportFile(key, tag.alphabet, tag.channel, len(answers))
 
     def _put(self, window: str, found: WindowLog, content: bytes) -> bool:
         key = self._entry(window, found.entries)
@@ -228,20 +234,18 @@ class Journal:
         return f"{self._folder(window)}/log/{number:0{_DIGITS}d}"
 
 
-def reports_bytes(window: str, tag: Tag, reports: NDArray[np.uint32] | NDArray[np.uint8]) -> bytes:
-    """A Parquet file of reports of one tag: versions, window, and the noised slot or the packed bits."""
-    if tag.form == "slot":
-        column = pa.array(np.sort(reports), pa.uint32())
-    else:
-        rows = reports.view(f"V{tag.report_bytes}").ravel()
-        column = pa.array(sorted(rows.tolist()), pa.binary(tag.report_bytes))
-    texts = {"alphabet": tag.alphabet, "channel": tag.channel, "window": window}
-    repeated = {
-        name: pa.DictionaryArray.from_arrays(pa.array(np.zeros(len(column), np.int8)), pa.array([text]))
-        for name, text in texts.items()
-    }
+def reports_bytes(window: str, tag: Tag, channel: ReportChannel, answers: Answers) -> bytes:
+    """A Parquet file of reports of one tag, in an order that tells nothing of the one in which they came.
+
+    Args:
+        window: their window.
+        tag: their versions.
+        channel: what they went through.
+        answers: uint32[reports] slots, or packed uint8[reports, bytes].
+    """
+    order = np.argsort(answers, kind="stable") if channel.kind == "slot" else np.lexsort(answers[:, :_SORTED_BY].T)
     written = io.BytesIO()
-    pq.write_table(pa.table({**repeated, tag.form: column}), written, compression="zstd")
+    pq.write_table(report_table(channel, tag, window, answers[order]), written, compression="zstd")
     return written.getvalue()
 
 

@@ -9,10 +9,10 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from trasgo_lib.collection.intake.batch import Batch, Refusal, RefusedError, parse_batch
+from trasgo_lib.collection.intake.batch import Batch, Known, Refusal, RefusedError, parse_batch
 from trasgo_lib.collection.intake.devices import pseudonym
-from trasgo_lib.collection.intake.journal import Acknowledged, Journal, Receipt, ReportFile, WindowLog
-from trasgo_lib.collection.intake.tags import Tag, Tags
+from trasgo_lib.collection.intake.journal import Acknowledged, Answers, Journal, Receipt, WindowLog
+from trasgo_lib.collection.reports import Tag
 from trasgo_lib.collection.windows import WindowSchedule
 from trasgo_lib.errors import StoreError
 
@@ -57,7 +57,7 @@ class _Draft:
     places: list[int] = field(default_factory=list)
     acknowledged: list[Acknowledged] = field(default_factory=list)
     names: set[int] = field(default_factory=set)
-    reports: dict[Tag, list[np.ndarray]] = field(default_factory=dict)  # type: ignore[type-arg]
+    answers: dict[Tag, list[Answers]] = field(default_factory=dict)
 
 
 class Receiver:
@@ -65,13 +65,13 @@ class Receiver:
 
     Args:
         journal: where they are recorded.
-        tags: the versions that are taken.
+        known: the versions that are taken.
         windows: the windows there are.
         now: seconds since 1970 UTC.
     """
 
-    def __init__(self, journal: Journal, tags: Tags, windows: WindowSchedule, now: Callable[[], float]) -> None:
-        self._journal, self._tags, self._windows, self._now = journal, tags, windows, now
+    def __init__(self, journal: Journal, known: Known, windows: WindowSchedule, now: Callable[[], float]) -> None:
+        self._journal, self._known, self._windows, self._now = journal, known, windows, now
         self._logs: dict[str, WindowLog] = {}
         self._unrecorded: Counter[str] = Counter()
         self.refused: Counter[str] = Counter()
@@ -104,7 +104,7 @@ class Receiver:
         for place in waiting:
             submission = submissions[place]
             try:
-                batch = parse_batch(submission.body, self._tags)
+                batch = parse_batch(submission.body, self._known)
                 draft = drafts.get(batch.window) or _Draft(self._open(batch))
                 known = self._judge(submission, batch, draft, place)
             except RefusedError as error:
@@ -119,7 +119,7 @@ class Receiver:
 
     def _open(self, batch: Batch) -> WindowLog:
         window, now = self._windows.named(batch.window), self._now()
-        reports = len(batch.devices)
+        reports = len(batch.pseudonyms)
         if window is None:
             raise RefusedError(Refusal.UNKNOWN_WINDOW, reports)
         if now < window.opens:
@@ -141,25 +141,24 @@ class Receiver:
         body = _digest(secret, b"body", submission.body)
         before = draft.log.batches.get(name) or next((one for one in draft.acknowledged if one.name == name), None)
         if before is not None and before.body != body:
-            raise RefusedError(Refusal.BATCH_CHANGED, len(batch.devices))
+            raise RefusedError(Refusal.BATCH_CHANGED, len(batch.pseudonyms))
         if name in draft.log.batches:
             return Outcome(draft.log.batches[name].receipt, replayed=True)
         if before is not None:  # twice among those that are written together: the second has the first one's receipt
             draft.places.append(place)
             draft.acknowledged.append(before)
             return None
-        numbers = [pseudonym(secret, submission.group, device) for device in batch.devices]
+        numbers = [pseudonym(secret, submission.group, device) for device in batch.pseudonyms]
         fresh = []
         for row, (number, is_known) in enumerate(zip(numbers, draft.log.devices.known(numbers), strict=True)):
             if not is_known and number not in draft.names:
                 draft.names.add(number)
                 fresh.append(row)
         refused = dict(batch.refused)
-        if len(fresh) < len(batch.devices):
-            refused[Refusal.DUPLICATE_DEVICE] = len(batch.devices) - len(fresh)
-        values = batch.slots if batch.bits is None else batch.bits
-        if fresh and values is not None:
-            draft.reports.setdefault(batch.tag, []).append(values[fresh])
+        if len(fresh) < len(batch.pseudonyms):
+            refused[Refusal.DUPLICATE_DEVICE] = len(batch.pseudonyms) - len(fresh)
+        if fresh:
+            draft.answers.setdefault(batch.tag, []).append(batch.answers[fresh])
         draft.places.append(place)
         draft.acknowledged.append(Acknowledged(name, body, Receipt(len(fresh), refused)))
         return None
@@ -169,8 +168,9 @@ class Receiver:
         if not draft.places:
             return []
         try:
-            files: list[ReportFile] = [
-                self._journal.put_reports(window, tag, np.concatenate(parts)) for tag, parts in draft.reports.items()
+            files = [
+                self._journal.put_reports(window, tag, self._known[tag], np.concatenate(parts))
+                for tag, parts in draft.answers.items()
             ]
             distinct = list({one.name: one for one in draft.acknowledged}.values())
             unrecorded = dict(self._unrecorded)

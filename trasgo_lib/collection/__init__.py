@@ -1,1 +1,0 @@
-"""Mobile collection: reports over H3 cells that devices noised themselves, from alphabet to published map."""
