@@ -1,5 +1,14 @@
 """The release file: its models, its reader and its JSON Schema."""
 
+from trasgo_lib.config.collection import (
+    AreaSpec,
+    ChannelSpec,
+    CollectionConfig,
+    DeviceSpec,
+    PointSpec,
+    ShowSpec,
+    WindowSpec,
+)
 from trasgo_lib.config.columns import (
     CategoryColumn,
     Column,
@@ -25,15 +34,17 @@ from trasgo_lib.config.domains import (
 )
 from trasgo_lib.config.embargo import Embargo, parse_embargo
 from trasgo_lib.config.faults import closest, in_file_order
-from trasgo_lib.config.keys import documented_keys, documented_query_keys
+from trasgo_lib.config.keys import documented_collection_keys, documented_keys, documented_query_keys
 from trasgo_lib.config.ledger import LedgerAddress, PostgresDatabase, SqliteFile, ledger_address
 from trasgo_lib.config.load import (
+    LoadedCollection,
     LoadedConfig,
     LoadedStatistics,
     SoundPart,
     holds_queries,
     json_schema,
     json_schema_text,
+    load_collection,
     load_config,
     load_sound_part,
     load_statistics,
@@ -86,13 +97,16 @@ __all__ = [
     "UNDECIDED",
     "AboveQuery",
     "AnyQuery",
+    "AreaSpec",
     "BestQuery",
     "BoxSpec",
     "Candidate",
     "CategoryColumn",
     "CategorySpec",
     "CellsSpec",
+    "ChannelSpec",
     "Checks",
+    "CollectionConfig",
     "Column",
     "Condition",
     "CountQuery",
@@ -102,6 +116,7 @@ __all__ = [
     "DaskSpec",
     "DateColumn",
     "DateSpec",
+    "DeviceSpec",
     "Document",
     "Embargo",
     "ExtremeQuery",
@@ -113,6 +128,7 @@ __all__ = [
     "Keys",
     "LedgerAddress",
     "LedgerSpec",
+    "LoadedCollection",
     "LoadedConfig",
     "LoadedPrior",
     "LoadedStatistics",
@@ -127,6 +143,7 @@ __all__ = [
     "PlainColumn",
     "PointColumn",
     "PointSources",
+    "PointSpec",
     "PostgresDatabase",
     "PriorColumn",
     "PriorCorrelation",
@@ -141,6 +158,7 @@ __all__ = [
     "RiskSpec",
     "RunnerSpec",
     "S3Spec",
+    "ShowSpec",
     "SoundPart",
     "Source",
     "SqliteFile",
@@ -150,10 +168,12 @@ __all__ = [
     "TopQuery",
     "UnitColumn",
     "VarianceQuery",
+    "WindowSpec",
     "closest",
     "dask_address",
     "dask_of",
     "declared_sources",
+    "documented_collection_keys",
     "documented_keys",
     "documented_query_keys",
     "holds_queries",
@@ -162,6 +182,7 @@ __all__ = [
     "json_schema",
     "json_schema_text",
     "ledger_address",
+    "load_collection",
     "load_config",
     "load_prior",
     "load_sound_part",

@@ -10,6 +10,7 @@ from typing import Annotated, Any, Union, get_args, get_origin
 from pydantic import BaseModel, Tag
 from pydantic.fields import FieldInfo
 
+from trasgo_lib.config.collection import CollectionConfig
 from trasgo_lib.config.release import ReleaseConfig
 from trasgo_lib.config.statistics import StatisticsConfig
 
@@ -19,6 +20,9 @@ Pattern = tuple[str, ...]
 
 STATISTICS: Pattern = ("?statistics",)
 """What the patterns of statistics files begin with; those of release files begin with nothing."""
+
+COLLECTION: Pattern = ("?collection",)
+"""What the patterns of collection files begin with."""
 
 
 @cache
@@ -34,6 +38,12 @@ def statistics_models() -> dict[Pattern, type[BaseModel]]:
 
 
 @cache
+def collection_models() -> dict[Pattern, type[BaseModel]]:
+    """The model that stands at each pattern of a collection file."""
+    return dict(_walk(CollectionConfig, COLLECTION))
+
+
+@cache
 def documented_keys() -> frozenset[str]:
     """Every key as ``configs/README.md`` writes it, such as ``columns[].domain.step``."""
     return _written_keys(models_by_pattern())
@@ -45,15 +55,24 @@ def documented_query_keys() -> frozenset[str]:
     return _written_keys(statistics_models()) - documented_keys()
 
 
+@cache
+def documented_collection_keys() -> frozenset[str]:
+    """Every key of a collection file that no release file has, such as ``channel.epsilon_permanent``."""
+    return _written_keys(collection_models()) - documented_keys()
+
+
 def _written_keys(models: dict[Pattern, type[BaseModel]]) -> frozenset[str]:
     return frozenset(_written((*pattern, name)) for pattern, model in models.items() for name in model.model_fields)
 
 
 def fields_at(pattern: Pattern) -> dict[str, FieldInfo]:
     """The keys that may stand in the mapping at a pattern, with their descriptions and examples."""
-    is_statistics = pattern[:1] == STATISTICS
-    model = (statistics_models() if is_statistics else models_by_pattern()).get(pattern)
+    models = _MODELS.get(pattern[:1], models_by_pattern)()
+    model = models.get(pattern)
     return {} if model is None else model.model_fields
+
+
+_MODELS = {STATISTICS: statistics_models, COLLECTION: collection_models}
 
 
 def _written(pattern: Pattern) -> str:

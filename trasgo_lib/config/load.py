@@ -11,9 +11,10 @@ from typing import Any, TypeVar
 
 from pydantic import ValidationError
 
+from trasgo_lib.config.collection import CollectionConfig
 from trasgo_lib.config.document import Document, KeyPath, read_document
 from trasgo_lib.config.faults import faults_of, in_file_order, placed_fault
-from trasgo_lib.config.keys import STATISTICS, Pattern
+from trasgo_lib.config.keys import COLLECTION, STATISTICS, Pattern
 from trasgo_lib.config.release import ReleaseConfig
 from trasgo_lib.config.salvage import sound_part
 from trasgo_lib.config.shape import Model
@@ -70,6 +71,32 @@ class LoadedStatistics:
 
     config: StatisticsConfig
     loaded: LoadedConfig
+
+
+@dataclass(frozen=True, slots=True)
+class LoadedCollection:
+    """A collection file that has the right shape.
+
+    Args:
+        config: its models.
+        path: where it was read from.
+        text_digest: SHA-256 of its bytes, hex; public.
+        document: its values and marks.
+    """
+
+    config: CollectionConfig
+    path: Path
+    text_digest: str
+    document: Document
+
+    def resolve(self, text: str) -> Path:
+        """A path written in the file; relative ones start at the file's folder."""
+        return (self.path.parent / text).resolve()
+
+    def placed(self, fault: Fault, key_path: KeyPath) -> Fault:
+        """A fault found elsewhere, placed at a key."""
+        mark = self.document.mark(key_path)
+        return replace(fault, where=self.document.name_of(key_path), line=mark.line, column=mark.column)
 
 
 @dataclass(frozen=True, slots=True)
@@ -153,6 +180,21 @@ def load_statistics(path: Path) -> LoadedStatistics:
     config = _modelled(document, StatisticsConfig, STATISTICS)
     digest = hashlib.sha256(raw).hexdigest()
     return LoadedStatistics(config, LoadedConfig(config.without_queries(), path.resolve(), digest, document))
+
+
+def load_collection(path: Path) -> LoadedCollection:
+    """Read a collection file.
+
+    Args:
+        path: a YAML 1.2 file in UTF-8; public.
+
+    Raises:
+        ConfigError: all faults at once, each with line, column, key, what was required, what came, what to do.
+    """
+    raw = _read(path)
+    document = read_document(_decoded(raw, path))
+    config = _modelled(document, CollectionConfig, COLLECTION)
+    return LoadedCollection(config, path.resolve(), hashlib.sha256(raw).hexdigest(), document)
 
 
 def json_schema() -> dict[str, Any]:

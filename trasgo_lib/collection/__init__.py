@@ -1,0 +1,91 @@
+"""Mobile collection: devices noise their own H3 cell; the office counts, estimates and publishes.
+
+How the parts meet (all pure; no clock, no randomness but keys that are passed in):
+
+``loaded, plan = read_collection(path)`` reads a collection file (``configs/demo/city-heatmap.yaml``). ``plan.versions``
+are the accepted ways of reporting, each an ``alphabet`` with a ``channel`` over it and a ``tag`` (alphabet version,
+channel version); ``plan.version_of(tag)`` is None for an unknown tag. ``plan.windows`` tells windows (named by their
+first day, "2026-01-05"): ``of(day)``, ``is_window(text)``, ``is_open(window, today)``. ``plan.alphabets`` are coarse to
+fine; ``alphabet.to_json()``, ``alphabet.names()``, ``alphabet.nobody``, ``alphabet.other``; ``channel.to_json()``.
+
+On a device: ``Client(plan, device_key, state).report(latitude, longitude, day)`` gives a ``Report`` (``to_json()`` for
+the way to the collector: alphabet_version, channel_version, window, pseudonym, and ``slot`` or ``bits`` in hexadecimal).
+
+Tables: ``report_schema(channel, in_transport=...)``; a collector drops rows of one ``(pseudonym, window)`` but the
+first, then ``without_pseudonyms``. ``rows_of(table, tag, window)``, ``tag_counts(table)``.
+
+Per file: ``count_table(channel, table) -> ReportCounts``; ``a + b`` merges, ``to_json``/``from_json`` for tasks;
+malformed rows are in ``refused`` by reason. Then ``check_health(channel, counts, alphabet)``, ``estimate(channel,
+counts, tag=...) -> Frequencies`` for each version of a window, ``combine(parts)`` over the versions of one alphabet,
+``reconcile(alphabets, levels, level)`` where there are several resolutions.
+"""
+
+from trasgo_lib.collection.alphabet import MAX_CELLS, Alphabet
+from trasgo_lib.collection.building import REPORT_MECHANISMS, build_report_channel, choose, rebuild_report_channel
+from trasgo_lib.collection.channels import MemoisedChannel, ReportChannel, SlotChannel, UnaryChannel, repeated_epsilon
+from trasgo_lib.collection.client import Client
+from trasgo_lib.collection.counting import BAD_BITS, BAD_SLOT, ReportCounts, count_answers, count_table
+from trasgo_lib.collection.estimating import Frequencies, combine, estimate
+from trasgo_lib.collection.health import HealthCheck, check_health
+from trasgo_lib.collection.hierarchy import ConsistentLevel, reconcile
+from trasgo_lib.collection.plan import (
+    CollectionPlan,
+    DeviceCaps,
+    Version,
+    Windows,
+    compile_collection,
+    read_collection,
+)
+from trasgo_lib.collection.reports import (
+    PSEUDONYM,
+    PSEUDONYM_HEX,
+    Report,
+    Tag,
+    report_schema,
+    report_table,
+    rows_of,
+    tag_counts,
+    without_pseudonyms,
+)
+
+__all__ = [
+    "BAD_BITS",
+    "BAD_SLOT",
+    "MAX_CELLS",
+    "PSEUDONYM",
+    "PSEUDONYM_HEX",
+    "REPORT_MECHANISMS",
+    "Alphabet",
+    "Client",
+    "CollectionPlan",
+    "ConsistentLevel",
+    "DeviceCaps",
+    "Frequencies",
+    "HealthCheck",
+    "MemoisedChannel",
+    "Report",
+    "ReportChannel",
+    "ReportCounts",
+    "SlotChannel",
+    "Tag",
+    "UnaryChannel",
+    "Version",
+    "Windows",
+    "build_report_channel",
+    "check_health",
+    "choose",
+    "combine",
+    "compile_collection",
+    "count_answers",
+    "count_table",
+    "estimate",
+    "read_collection",
+    "rebuild_report_channel",
+    "reconcile",
+    "repeated_epsilon",
+    "report_schema",
+    "report_table",
+    "rows_of",
+    "tag_counts",
+    "without_pseudonyms",
+]
