@@ -107,5 +107,7 @@ def _table(rows: Sequence[MapRow]) -> Html:
 def _with_names(made: Html, names: Iterable[str]) -> Html:
     """Each row with the id by which the script finds it."""
     for name in names:
-        made = made.replace(f'<tr><th scope="row">{text(name)}<', f'<tr id="row-{text(name)}"><th scope="row">{text(name)}<')
+        made = made.replace(
+            f'<tr><th scope="row">{text(name)}<', f'<tr id="row-{text(name)}"><th scope="row">{text(name)}<'
+        )
     return made

@@ -113,13 +113,13 @@ class Journal:
     Args:
         store: the restricted root.
         dataset: name of the collection.
-        key: what secrets of windows are wrapped under; secret.
+        key: what secrets of windows are wrapped under; secret; None for who only reads and closes.
         random: returns that many random bytes.
     """
 
     store: ObjectStore
     dataset: str
-    key: WrappingKey = field(repr=False)
+    key: WrappingKey | None = field(repr=False)
     random: Callable[[int], bytes] = field(repr=False)
 
     def open(self, window: str) -> WindowLog:
@@ -216,6 +216,8 @@ class Journal:
         return True
 
     def _secret(self, window: str) -> bytes:
+        if self.key is None:
+            raise ValueError("reports are taken with the collector's key only")
         key, context = self._secret_key(window), f"collection {self.dataset} {window}".encode()
         if not self.store.exists(key):
             try:

@@ -6,14 +6,15 @@ import hmac
 from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from datetime import date
 
 import numpy as np
 
 from trasgo_lib.collection.intake.batch import Batch, Known, Refusal, RefusedError, parse_batch
 from trasgo_lib.collection.intake.devices import pseudonym
 from trasgo_lib.collection.intake.journal import Acknowledged, Answers, Journal, Receipt, WindowLog
+from trasgo_lib.collection.plan import Windows
 from trasgo_lib.collection.reports import Tag
-from trasgo_lib.collection.windows import WindowSchedule
 from trasgo_lib.errors import StoreError
 
 _DIGEST_BYTES = 16
@@ -67,11 +68,11 @@ class Receiver:
         journal: where they are recorded.
         known: the versions that are taken.
         windows: the windows there are.
-        now: seconds since 1970 UTC.
+        today: the day, UTC.
     """
 
-    def __init__(self, journal: Journal, known: Known, windows: WindowSchedule, now: Callable[[], float]) -> None:
-        self._journal, self._known, self._windows, self._now = journal, known, windows, now
+    def __init__(self, journal: Journal, known: Known, windows: Windows, today: Callable[[], date]) -> None:
+        self._journal, self._known, self._windows, self._today = journal, known, windows, today
         self._logs: dict[str, WindowLog] = {}
         self._unrecorded: Counter[str] = Counter()
         self.refused: Counter[str] = Counter()
@@ -118,18 +119,17 @@ class Receiver:
         return drafts
 
     def _open(self, batch: Batch) -> WindowLog:
-        window, now = self._windows.named(batch.window), self._now()
-        reports = len(batch.pseudonyms)
-        if window is None:
+        """The record of a batch's window, when that takes reports today."""
+        window, today, reports = batch.window, self._today(), len(batch.pseudonyms)
+        if not self._windows.is_window(window):
             raise RefusedError(Refusal.UNKNOWN_WINDOW, reports)
-        if now < window.opens:
-            raise RefusedError(Refusal.EARLY_WINDOW, reports)
-        if now >= window.closes:
-            self._logs.pop(window.name, None)
-            raise RefusedError(Refusal.LATE_WINDOW, reports)
-        if window.name not in self._logs:
-            self._logs[window.name] = self._journal.open(window.name)
-        log = self._logs[window.name]
+        if not self._windows.is_open(window, today):
+            self._logs.pop(window, None)
+            is_early = date.fromisoformat(window) > today
+            raise RefusedError(Refusal.EARLY_WINDOW if is_early else Refusal.LATE_WINDOW, reports)
+        if window not in self._logs:
+            self._logs[window] = self._journal.open(window)
+        log = self._logs[window]
         if log.closed or log.secret is None:
             raise RefusedError(Refusal.LATE_WINDOW, reports)
         return log
