@@ -17,16 +17,19 @@ first, then ``without_pseudonyms``. ``rows_of(table, tag, window)``, ``tag_count
 Per file: ``count_table(channel, table) -> ReportCounts``; ``a + b`` merges, ``to_json``/``from_json`` for tasks;
 malformed rows are in ``refused`` by reason. Then ``check_health(channel, counts, alphabet)``, ``estimate(channel,
 counts, tag=...) -> Frequencies`` for each version of a window, ``combine(parts)`` over the versions of one alphabet,
-``reconcile(alphabets, levels, level)`` where there are several resolutions.
+``reconcile(alphabets, levels, level)`` where there are several resolutions. ``shuffle_bound`` is the extra.
+
+What plans, sizes and simulates: ``size``, ``reports_needed``, ``reports_to_notice``, ``make_world``, ``simulate``.
 """
 
 from trasgo_lib.collection.alphabet import MAX_CELLS, Alphabet
 from trasgo_lib.collection.building import REPORT_MECHANISMS, build_report_channel, choose, rebuild_report_channel
 from trasgo_lib.collection.channels import MemoisedChannel, ReportChannel, SlotChannel, UnaryChannel, repeated_epsilon
-from trasgo_lib.collection.client import Client
+from trasgo_lib.collection.client import Client, PointReport
 from trasgo_lib.collection.counting import BAD_BITS, BAD_SLOT, ReportCounts, count_answers, count_table
+from trasgo_lib.collection.device_budget import DeviceState, MemoBook
 from trasgo_lib.collection.estimating import Frequencies, combine, estimate
-from trasgo_lib.collection.health import HealthCheck, check_health
+from trasgo_lib.collection.health import HealthCheck, check_health, reports_to_notice
 from trasgo_lib.collection.hierarchy import ConsistentLevel, reconcile
 from trasgo_lib.collection.plan import (
     CollectionPlan,
@@ -36,6 +39,7 @@ from trasgo_lib.collection.plan import (
     compile_collection,
     read_collection,
 )
+from trasgo_lib.collection.points import PointPlan
 from trasgo_lib.collection.reports import (
     PSEUDONYM,
     PSEUDONYM_HEX,
@@ -47,6 +51,9 @@ from trasgo_lib.collection.reports import (
     tag_counts,
     without_pseudonyms,
 )
+from trasgo_lib.collection.shuffling import ShuffleBound, shuffle_bound
+from trasgo_lib.collection.simulation import World, make_world, simulate, whereabouts
+from trasgo_lib.collection.sizing import Sizing, reports_needed, size
 
 __all__ = [
     "BAD_BITS",
@@ -60,17 +67,24 @@ __all__ = [
     "CollectionPlan",
     "ConsistentLevel",
     "DeviceCaps",
+    "DeviceState",
     "Frequencies",
     "HealthCheck",
+    "MemoBook",
     "MemoisedChannel",
+    "PointPlan",
+    "PointReport",
     "Report",
     "ReportChannel",
     "ReportCounts",
+    "ShuffleBound",
+    "Sizing",
     "SlotChannel",
     "Tag",
     "UnaryChannel",
     "Version",
     "Windows",
+    "World",
     "build_report_channel",
     "check_health",
     "choose",
@@ -79,13 +93,20 @@ __all__ = [
     "count_answers",
     "count_table",
     "estimate",
+    "make_world",
     "read_collection",
     "rebuild_report_channel",
     "reconcile",
     "repeated_epsilon",
     "report_schema",
     "report_table",
+    "reports_needed",
+    "reports_to_notice",
     "rows_of",
+    "shuffle_bound",
+    "simulate",
+    "size",
     "tag_counts",
+    "whereabouts",
     "without_pseudonyms",
 ]

@@ -25,7 +25,7 @@ import rfc8785
 from numpy.typing import NDArray
 
 from trasgo_lib.amounts import Epsilon
-from trasgo_lib.collection.bits import WORD, Packed, packed_bytes, random_bits, set_own_bits
+from trasgo_lib.collection.bits import WORD, Packed, packed_bytes, random_bits, unary_bits
 from trasgo_lib.errors import InputContractError, Reason
 from trasgo_lib.mechanisms import Channel
 from trasgo_lib.mechanisms.certificate import log_ratio
@@ -217,9 +217,7 @@ class UnaryChannel(ReportChannel):
         """
         places = self._checked(slots)
         index = as_rows(rows, len(places))
-        packed = random_bits(keystream, index, self.slots, self.integers["other"])
-        set_own_bits(packed, keystream, index, places, self.slots, self.integers["own"])
-        return packed
+        return unary_bits(keystream, index, self.slots, self.integers["other"], places, self.integers["own"])
 
 
 class MemoisedChannel(ReportChannel):

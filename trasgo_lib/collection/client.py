@@ -1,35 +1,165 @@
-"""The device: from a place to a report, with nothing of the place left behind."""
+"""The device: from a place to a report, with nothing of the place left behind.
+
+Every draw is keyed by the device key and by what it is for. The permanent response of a slot has a label of its
+version and slot, so it needs no table; the second round, or the whole answer where there is no memory, has one of its
+window too, so that a report that was lost on the way is made again bit by bit and costs nothing. The slot is part of
+each label: answers for different slots never share words.
+"""
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from datetime import date
 
-from trasgo_lib.collection.plan import CollectionPlan
-from trasgo_lib.collection.reports import Report
+import numpy as np
+
+from trasgo_lib.collection.channels import MemoisedChannel, ReportChannel, SlotChannel, UnaryChannel
+from trasgo_lib.collection.device_budget import DeviceState, charge_point, charge_report
+from trasgo_lib.collection.plan import CollectionPlan, Version
+from trasgo_lib.collection.reports import PSEUDONYM_HEX, Report
+from trasgo_lib.errors import ConfigError, InputContractError, Reason
+from trasgo_lib.noise import Keystream, derive
+
+
+@dataclass(frozen=True, slots=True)
+class PointReport:
+    """One noised point of one device.
+
+    Args:
+        channel_version: digest of the lattice and its weights.
+        window: first day of its window, year-month-day.
+        code: the noised cell of the lattice.
+        pseudonym: of the device in this window, another one than that of its report.
+    """
+
+    channel_version: str
+    window: str
+    code: int
+    pseudonym: str
+
+    def to_json(self) -> dict[str, str | int]:
+        """Strict JSON for the way to the collector."""
+        return {
+            "channel_version": self.channel_version,
+            "window": self.window,
+            "point": self.code,
+            "pseudonym": self.pseudonym,
+        }
 
 
 class Client:
-    """One device. Holds its key and what it has spent; see ``device_budget`` for the state.
+    """One device. Holds its key and what it has spent.
 
     Args:
         plan: the compiled collection.
-        device_key: 32 secret random bytes, made and kept on the device.
-        state: what it has spent so far; default nothing.
+        device_key: 32 secret random bytes, made and kept on the device; whoever knows them reads every report.
+        state: what it has spent so far; default nothing. Store ``client.state`` before a report is sent.
     """
 
-    def __init__(self, plan: CollectionPlan, device_key: bytes, state: object = None) -> None:
-        raise NotImplementedError
+    def __init__(self, plan: CollectionPlan, device_key: bytes, state: DeviceState | None = None) -> None:
+        self._plan, self._key = plan, device_key
+        self.state = DeviceState() if state is None else state
+        self._version = plan.current[self._level()]
+
+    @property
+    def version(self) -> Version:
+        """How this device reports: of several levels, the one that its key decides."""
+        return self._version
 
     def report(self, latitude: float, longitude: float, day: date) -> Report:
         """The report of a window; charged before it is drawn.
 
         Args:
-            latitude: WGS84 degrees, private.
+            latitude: WGS84 degrees in -90..90, private.
+            longitude: WGS84 degrees in -180..180, private.
+            day: today.
+
+        Raises:
+            InputContractError: off the globe, missing or infinite, or a day before the first window.
+            BudgetError: the window was answered already, or a budget is spent; nothing is drawn.
+        """
+        window = self._window(day)
+        slot = self._slot(latitude, longitude)
+        channel, (alphabet, code) = self._version.channel, self._version.tag
+        other = self._version.alphabet.other
+        self.state, fits = charge_report(
+            self.state,
+            self._plan.caps,
+            channel,
+            version=f"{alphabet}/{code}",
+            window=window,
+            day=day.isoformat(),
+            memo=self._memo(slot),
+            memo_of_other=self._memo(other),
+        )
+        answer = self._answer(channel, slot if fits else other, window)
+        return Report(alphabet, code, window, answer, self._pseudonym("report", window))
+
+    def point(self, latitude: float, longitude: float, day: date) -> PointReport:
+        """The noised point of a window, through planar Laplace noise; charged before it is drawn.
+
+        Args:
+            latitude: WGS84 degrees, private; places outside the box move to its edge.
             longitude: WGS84 degrees, private.
             day: today.
 
         Raises:
-            InputContractError: off the globe, missing or infinite.
+            ConfigError: the collection asks for no points.
+            InputContractError: off the globe, missing or infinite, or a day before the first window.
             BudgetError: the window was answered already, or a budget is spent; nothing is drawn.
         """
-        raise NotImplementedError
+        point = self._plan.point
+        if point is None:
+            raise ConfigError.of(
+                Reason.BAD_PARAMETER, "point", required="a collection with points", came="none", fix="Declare `point`."
+            )
+        window = self._window(day)
+        code = point.domain.encode(np.array([latitude]), np.array([longitude]), outside="clip")
+        self.state = charge_point(
+            self.state, point.epsilon, point.daily, point.lifetime, window=window, day=day.isoformat()
+        )
+        stream = Keystream(self._key, "point", point.version, window, int(code[0]))
+        drawn = int(point.channel.sample(code, stream)[0])
+        return PointReport(point.version, window, drawn, self._pseudonym("point", window))
+
+    def _window(self, day: date) -> str:
+        if day < self._plan.windows.first_day:
+            raise InputContractError.of(
+                Reason.OUT_OF_DOMAIN,
+                "day",
+                required=f"{self._plan.windows.first_day.isoformat()} or later",
+                came=day.isoformat(),
+                fix="Report from the first window on.",
+            )
+        return self._plan.windows.of(day)
+
+    def _slot(self, latitude: float, longitude: float) -> int:
+        """The slot at this device's level: a parent of the finest slot, never encoded anew."""
+        finest = self._plan.finest
+        slot = finest.encode(np.array([latitude]), np.array([longitude]))
+        return int(finest.slots_in(self._version.alphabet)[slot[0]])
+
+    def _answer(self, channel: ReportChannel, slot: int, window: str) -> int | bytes:
+        places = np.array([slot], dtype=np.int32)
+        fresh = Keystream(self._key, "report", *self._version.tag, window, slot)
+        if isinstance(channel, SlotChannel):
+            return int(channel.draw(places, fresh)[0])
+        if isinstance(channel, MemoisedChannel):
+            permanent = channel.permanent.draw(places, Keystream(self._key, "permanent", *self._version.tag, slot))
+            return channel.freshen(permanent, fresh)[0].tobytes()
+        if isinstance(channel, UnaryChannel):
+            return channel.draw(places, fresh)[0].tobytes()
+        raise TypeError("a channel of another kind")
+
+    def _level(self) -> int:
+        levels = len(self._plan.current)
+        return int.from_bytes(derive(self._key, "level", levels)[:8], "big") % levels
+
+    def _memo(self, slot: int) -> str:
+        return derive(self._key, "memo", *self._version.tag, slot).hex()[:PSEUDONYM_HEX]
+
+    def _pseudonym(self, purpose: str, window: str) -> str:
+        return derive(self._key, "pseudonym", purpose, window).hex()[:PSEUDONYM_HEX]
+
+    def __repr__(self) -> str:
+        return "Client(...)"

@@ -7,18 +7,20 @@ of slots differs, channels of its own; each accepted channel specification gives
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import date, timedelta
 from pathlib import Path
 from typing import Any
 
-from trasgo_lib.amounts import Delta, Epsilon
+from trasgo_lib.amounts import Delta, Epsilon, Rho
+from trasgo_lib.budget import epsilon_of_rho
 from trasgo_lib.collection.alphabet import Alphabet
 from trasgo_lib.collection.building import AUTO, build_report_channel, choose
 from trasgo_lib.collection.channels import ReportChannel
+from trasgo_lib.collection.points import PointPlan, compile_points
 from trasgo_lib.collection.reports import Tag, window_of
-from trasgo_lib.config import ChannelSpec, CollectionConfig, LoadedCollection, PointSpec, load_collection
+from trasgo_lib.config import ChannelSpec, CollectionConfig, LoadedCollection, load_collection
 from trasgo_lib.errors import ConfigError, Fault, Reason
 from trasgo_lib.plan import canonical_digest
 
@@ -114,7 +116,7 @@ class CollectionPlan:
     versions: tuple[Version, ...]
     windows: Windows
     caps: DeviceCaps
-    point: PointSpec | None = None
+    point: PointPlan | None = None
     _by_tag: Mapping[Tag, Version] = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
@@ -148,7 +150,7 @@ class CollectionPlan:
                 "tags": [list(version.tag) for version in self.versions],
                 "window": {"first_day": self.windows.first_day.isoformat(), "days": self.windows.days},
                 "device": self.config.device.model_dump(mode="json"),
-                "point": None if self.point is None else self.point.model_dump(mode="json"),
+                "point": None if self.point is None else self.point.version,
             }
         )
 
@@ -169,7 +171,7 @@ class CollectionPlan:
             ],
             "window": self.config.window.model_dump(mode="json"),
             "device": self.config.device.model_dump(mode="json"),
-            "point": None if self.point is None else self.point.model_dump(mode="json"),
+            "point": None if self.point is None else _point_json(self.point),
         }
 
 
@@ -215,13 +217,19 @@ def compile_collection(loaded: LoadedCollection) -> CollectionPlan:
         config.device.memoised_cells,
     )
     windows = Windows(date.fromisoformat(config.window.first_day), config.window.days, config.window.late_days)
+    point = None
+    try:
+        point = None if config.point is None else compile_points(config.point)
+    except ConfigError as error:
+        faults.extend(loaded.placed(fault, ("point",)) for fault in error.faults)
+    faults.extend(loaded.placed(fault, ("device",)) for fault in _unaffordable(versions, caps))
     if faults:
         raise ConfigError(*faults)
     tags = [version.tag for version in versions]
     if len(set(tags)) < len(tags):
         fault = Fault(Reason.BAD_PARAMETER, "accepted", "channels that differ", "the same twice", "Remove one.")
         raise ConfigError(loaded.placed(fault, ("accepted",)))
-    return CollectionPlan(config, tuple(versions), windows, caps, config.point)
+    return CollectionPlan(config, tuple(versions), windows, caps, point)
 
 
 def _finest(loaded: LoadedCollection) -> Alphabet:
@@ -249,6 +257,38 @@ def _finest(loaded: LoadedCollection) -> Alphabet:
             fix="Write what the alphabet file has.",
         )
     return alphabet
+
+
+def _unaffordable(versions: list[Version], caps: DeviceCaps) -> Iterator[Fault]:
+    """Budgets that allow no report at all: one report must fit a day, and its memory a lifetime."""
+    for version in versions:
+        claim = version.channel.claim
+        if not version.is_current or version.level:
+            continue
+        if claim.epsilon > caps.daily:
+            required = f"daily_epsilon of at least {claim.epsilon.text}, what one report costs"
+            yield Fault(Reason.OVER_TOTAL, "device", required, caps.daily.text, "Raise it, or lower channel.epsilon.")
+        needed, rho = claim.epsilon, Rho(0)
+        if claim.permanent is not None:
+            needed = claim.permanent.times(caps.memoised_cells)
+            rho = Rho.ceil(claim.permanent.fraction**2 / 2).times(caps.memoised_cells)
+        if needed > caps.lifetime and not (
+            caps.accounting == "zcdp" and rho.units and epsilon_of_rho(rho, caps.delta) <= caps.lifetime
+        ):
+            required = f"lifetime_epsilon of at least {needed.text}: memoised_cells times epsilon_permanent"
+            fix = "Raise it, or lower memoised_cells or the epsilons."
+            yield Fault(Reason.OVER_TOTAL, "device", required, caps.lifetime.text, fix)
+
+
+def _point_json(point: PointPlan) -> dict[str, Any]:
+    return {
+        "version": point.version,
+        "domain": point.domain.describe(),
+        "epsilon": point.epsilon.text,
+        "radius_m": point.radius_m,
+        "daily_epsilon": point.daily.text,
+        "lifetime_epsilon": point.lifetime.text,
+    }
 
 
 def _version(spec: ChannelSpec, level: int, alphabet: Alphabet, *, is_current: bool) -> Version:
