@@ -113,17 +113,26 @@ def close_window(ref: CollectionRef) -> int:
         _take_inbox(session, ref)
         _close(session, ref.window, key)
     closing = read_closing(session, ref.window)
+    require_same_plan(session, ref.window, closing)
+    parts = len(closing.parts())
+    _LOGGER.info("close: window %s, %d parts to count", ref.window, parts)
+    return parts
+
+
+def require_same_plan(session: CollectionSession, window: str, closing: Closing) -> None:
+    """Stop when a window was closed for another collection file.
+
+    Raises:
+        ConflictError: exit 4.
+    """
     if closing.plan_digest != session.digest:
         raise ConflictError.of(
             Reason.PLAN_CHANGED,
-            session.prefix(ref.window),
+            session.prefix(window),
             required="the collection file this window was closed with",
             came="one with other versions, windows, budgets or rules of what is shown",
             fix="Restore the file, or raise release.version in it: the same reports can be published again, free.",
         )
-    parts = len(closing.parts())
-    _LOGGER.info("close: window %s, %d parts to count", ref.window, parts)
-    return parts
 
 
 def require_over(session: CollectionSession, window: str) -> None:
@@ -323,7 +332,7 @@ def _require_healthy(session: CollectionSession, facts: CollectionFacts) -> None
             f"reports of window {facts.window}",
             required="reports that follow their declared channel",
             came="; ".join(f"{check.name}: {check.words}" for check in failed),
-            fix="Find the clients that answer otherwise; show.on_unhealthy: publish publishes all the same, and says so.",
+            fix="Find the clients that answer otherwise; `on_unhealthy: publish` below `show` publishes all the same.",
         )
 
 

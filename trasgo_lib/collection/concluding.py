@@ -14,18 +14,12 @@ from trasgo_lib.collection.counting import ReportCounts
 from trasgo_lib.collection.estimating import Floats, Frequencies, combine, estimate
 from trasgo_lib.collection.hierarchy import reconcile
 from trasgo_lib.collection.reports import Tag
+from trasgo_lib.collection.sizing import REPORTS_PER_CELL
 from trasgo_lib.data.cells import cell_text, parents_of
 from trasgo_lib.estimation.estimate import normal_point
 
 _DIGITS = 9
 """Significant digits of published figures: far below any error, and above what two machines' libraries differ by."""
-
-STEADY_REPORTS = 10_000
-"""Reports for each cell from which a common cell has a usable estimate under bits at epsilon 1 and more."""
-
-FINE_REPORTS = 100_000
-"""Reports for each cell from which most cells of a map have one."""
-
 
 @dataclass(frozen=True, slots=True)
 class VersionCounts:
@@ -172,9 +166,9 @@ class ReportsPerCell:
 
     Args:
         resolution: of the cells.
-        average: reports for each cell.
-        is_steady: at least ``STEADY_REPORTS``.
-        is_fine: at least ``FINE_REPORTS``.
+        average: reports for each slot.
+        is_steady: whether they are at least the first of ``REPORTS_PER_CELL``.
+        is_fine: whether they are at least the second.
     """
 
     resolution: int
@@ -185,8 +179,8 @@ class ReportsPerCell:
 
 def reports_per_cell(table: LevelTable) -> ReportsPerCell:
     """The rules of thumb of one resolution."""
-    average = table.reports / len(table.alphabet.cells)
-    return ReportsPerCell(table.alphabet.resolution, average, average >= STEADY_REPORTS, average >= FINE_REPORTS)
+    average, (steady, fine) = table.reports / table.alphabet.slots, REPORTS_PER_CELL
+    return ReportsPerCell(table.alphabet.resolution, average, average >= steady, average >= fine)
 
 
 @dataclass(frozen=True, slots=True)
@@ -196,7 +190,7 @@ class Linkage:
     Args:
         resolution: of the cells.
         shown: how many cells are shown.
-        least_devices: estimated devices in the shown cell of fewest, by the lower end of its interval; None without one.
+        least_devices: fewest devices of a shown cell, by the lower ends of intervals; None where none is shown.
         small: shown cells whose lower end is below the stated number.
     """
 

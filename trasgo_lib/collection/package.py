@@ -1,4 +1,4 @@
-"""The published package of a window: estimates, counts, channels, alphabets, maps, statement, sums, signature, manifest."""
+"""The published package of a window: estimates, counts, channels, alphabets, maps, statement, signature, manifest."""
 
 from __future__ import annotations
 

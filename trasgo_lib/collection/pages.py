@@ -7,13 +7,12 @@ from datetime import date, timedelta
 import numpy as np
 
 from trasgo_lib.collection.concluding import (
-    FINE_REPORTS,
     SMALL_POPULATION,
-    STEADY_REPORTS,
     LevelTable,
     linkage,
     reports_per_cell,
 )
+from trasgo_lib.collection.sizing import REPORTS_PER_CELL
 from trasgo_lib.collection.statement import CAUTION, GUARANTEE, LEDGER, NOT_COVERED, CollectionFacts
 from trasgo_lib.data.cells import cell_rings
 from trasgo_lib.reporting.cell_map import MapCell, draw_cells, percent
@@ -94,7 +93,7 @@ def report_text(facts: CollectionFacts) -> str:
 def reading_notes(facts: CollectionFacts, table: LevelTable) -> list[str]:
     """What a reader of the map has to know."""
     show = facts.plan.config.show
-    rule, tied = reports_per_cell(table), linkage(table)
+    rule, tied, (steady, fine) = reports_per_cell(table), linkage(table), REPORTS_PER_CELL
     enough = (
         "meets both rules of thumb" if rule.is_fine else "meets the first only" if rule.is_steady else "meets neither"
     )
@@ -104,8 +103,8 @@ def reading_notes(facts: CollectionFacts, table: LevelTable) -> list[str]:
         "Shades show shares that are all at least 0 and together 1 (norm-sub), which is best for a map and biased; the "
         "table holds unbiased shares with their intervals, so the two differ a little.",
         "Sums over cells are best made from the column share, in which negative estimates balance positive ones.",
-        f"There are {rule.average:,.0f} reports for each cell: the map {enough} "
-        f"({STEADY_REPORTS:,} for common cells, {FINE_REPORTS:,} for most).",
+        f"There are {rule.average:,.0f} reports for each cell: that {enough} ({steady:,} to show more than the largest "
+        f"cells, {fine:,} to show most).",
     ]
     if tied.small:
         rows.append(

@@ -17,7 +17,7 @@ from trasgo_lib.collection.concluding import (
 from trasgo_lib.collection.health import HealthCheck
 from trasgo_lib.collection.plan import CollectionPlan
 from trasgo_lib.collection.reports import Tag
-from trasgo_lib.collection.shuffling import shuffled_epsilon
+from trasgo_lib.collection.shuffling import shuffle_bound
 from trasgo_lib.plan import canonical_digest
 
 GUARANTEE = (
@@ -206,16 +206,22 @@ def _memoisation(permanent: str | None, cells: int) -> str:
     )
 
 
+def shuffled_text(part: VersionCounts) -> str | None:
+    """The epsilon of the shuffled model for the reports of a version; None where the bound says nothing."""
+    bound = shuffle_bound(float(part.channel.claim.certified), SHUFFLE_DELTA, part.counted.reports)
+    return None if bound.epsilon is None else f"{bound.epsilon:.4f}"
+
+
 def _shuffled(facts: CollectionFacts) -> list[dict[str, Any]]:
     """The extra of the shuffled model, by version; never instead of the local claim."""
     found = []
     for part in facts.parts:
-        epsilon = shuffled_epsilon(float(part.channel.claim.certified), part.counted.reports, SHUFFLE_DELTA)
+        epsilon = shuffled_text(part)
         found.append(
             {
                 "channel": part.tag.channel,
                 "reports": part.counted.reports,
-                "epsilon": None if epsilon is None else f"{epsilon:.3f}",
+                "epsilon": epsilon,
                 "delta": f"{SHUFFLE_DELTA:g}",
                 "assumptions": list(ASSUMPTIONS),
                 "source": "Feldman, McMillan and Talwar (2021), Theorem 3.1",

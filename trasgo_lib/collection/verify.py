@@ -22,8 +22,7 @@ from trasgo_lib.collection.concluding import CSV_HEADER, LevelTable, ShowRule, V
 from trasgo_lib.collection.counting import ReportCounts
 from trasgo_lib.collection.geojson import fault_of
 from trasgo_lib.collection.package import parquet_table
-from trasgo_lib.collection.shuffling import shuffled_epsilon
-from trasgo_lib.collection.statement import SHUFFLE_DELTA
+from trasgo_lib.collection.statement import shuffled_text
 from trasgo_lib.data.cells import cell_rings
 from trasgo_lib.errors import Reason, TrasgoError, VerificationError
 from trasgo_lib.keys import PublicKey
@@ -136,9 +135,7 @@ def _verify_statement(
         yield judge("enough reports", name, True, part.counted.reports >= least, _CLAIM)
         is_same = math.isclose(weights[part.tag], one["weight"], rel_tol=1e-6)
         yield judge("weight", name, True, is_same, Reason.SCHEMA_VIOLATION)
-        bound = shuffled_epsilon(float(claim.certified), part.counted.reports, SHUFFLE_DELTA)
-        wanted = None if bound is None else f"{bound:.3f}"
-        yield judge("shuffled bound", name, wanted, extra["epsilon"], _CLAIM)
+        yield judge("shuffled bound", name, shuffled_text(part), extra["epsilon"], _CLAIM)
     shown = [[one.resolution, one.shown, list(one.small)] for one in (linkage(table) for table in tables)]
     stated = [[one["resolution"], one["shown"], one["small"]] for one in statement["linkage"]["levels"]]
     yield judge("linkage test", STATEMENT, shown, stated, Reason.SCHEMA_VIOLATION)

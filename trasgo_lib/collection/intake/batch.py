@@ -1,8 +1,8 @@
 """A batch as clients send it: strict JSON of bounded size; a wrong report is refused alone, a wrong batch whole.
 
 ``{"format": 1, "batch": ID, "alphabet_version": ..., "channel_version": ..., "window": ..., "pseudonyms": [...],
-"slots": [...]}``, or for unary codes ``"bits": [...]`` with one hexadecimal text a report. A pseudonym is another one in
-every window; it is looked at for repetitions and not kept.
+"slots": [...]}``, or for unary codes ``"bits": [...]`` with one hexadecimal text a report. A pseudonym is another one
+in every window; it is looked at for repetitions and not kept.
 """
 
 from __future__ import annotations
@@ -149,7 +149,7 @@ def _document(body: bytes) -> dict[str, Any]:
         raise RefusedError(Refusal.BAD_BATCH) from None
     shaped = (
         isinstance(document, dict)
-        and _KEYS < set(document)
+        and set(document) > _KEYS
         and len(document) == len(_KEYS) + 1
         and document["format"] == 1
         and not isinstance(document["format"], bool)

@@ -10,6 +10,7 @@ from __future__ import annotations
 import io
 import json
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -220,10 +221,8 @@ class Journal:
             raise ValueError("reports are taken with the collector's key only")
         key, context = self._secret_key(window), f"collection {self.dataset} {window}".encode()
         if not self.store.exists(key):
-            try:
+            with suppress(ConflictError):  # another collector made it a moment ago
                 self.store.put_once(key, self.key.wrap(new_secret(self.random), context, self.random))
-            except ConflictError:
-                pass  # another collector made it a moment ago
         return self.key.unwrap(self.store.get(key), context)
 
     def _folder(self, window: str) -> str:

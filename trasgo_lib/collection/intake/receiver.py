@@ -45,7 +45,7 @@ class Outcome:
         replayed: whether it was on disk before.
     """
 
-    receipt: Receipt = Receipt(0, {})
+    receipt: Receipt = field(default_factory=lambda: Receipt(0, {}))
     refusal: Refusal | None = None
     replayed: bool = False
 
