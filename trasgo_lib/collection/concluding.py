@@ -21,6 +21,7 @@ from trasgo_lib.estimation.estimate import normal_point
 _DIGITS = 9
 """Significant digits of published figures: far below any error, and above what two machines' libraries differ by."""
 
+
 @dataclass(frozen=True, slots=True)
 class VersionCounts:
     """What was counted of one version in one window.
@@ -146,9 +147,7 @@ def _alone(alphabet: Alphabet, found: Frequencies, rule: ShowRule) -> LevelTable
     )  # fmt: skip
 
 
-def _cells_only(
-    alphabet: Alphabet, shown: NDArray[np.bool_]
-) -> NDArray[np.bool_]:
+def _cells_only(alphabet: Alphabet, shown: NDArray[np.bool_]) -> NDArray[np.bool_]:
     """Neither ``other`` nor ``nobody`` is a place on a map."""
     kept = shown.copy()
     kept[len(alphabet.cells) :] = False

@@ -129,10 +129,10 @@ def window_words(facts: CollectionFacts) -> str:
 
 
 def _key_facts(facts: CollectionFacts, table: LevelTable) -> list[tuple[str, object]]:
-    claims = sorted({part.channel.claim.epsilon.decimal for part in facts.parts})
+    claims = dict.fromkeys(part.channel.claim.epsilon.text for part in facts.parts)
     error = float(np.median(table.standard_error[: len(table.alphabet.cells)]))
     return [
-        ("Epsilon of a report", ", ".join(f"{claim:f}" for claim in claims)),
+        ("Epsilon of a report", ", ".join(claims)),
         ("Lifetime cap of a device", facts.plan.config.device.lifetime_epsilon),
         ("Reports", f"{facts.reports:,}"),
         ("Usual standard error", percent(error)),

@@ -191,7 +191,12 @@ def _version(facts: CollectionFacts, part: VersionCounts) -> dict[str, Any]:
         "epsilon_permanent": permanent,
         "memoisation": _memoisation(permanent, facts.plan.config.device.memoised_cells),
         "health": [
-            {"name": one.name, "passed": one.is_passed, "score": float(f"{one.score:.4g}"), "limit": one.limit}
+            {
+                "name": one.name,
+                "passed": one.is_passed,
+                "score": float(f"{one.score:.4g}"),
+                "limit": float(f"{one.limit:.4g}"),
+            }
             for one in facts.health[tag]
         ],
     }

@@ -19,6 +19,10 @@ SHADES = ("#dbe9f6", "#9ecae1", "#4f9fcb", "#1f6fa8", "#08306b")
 
 _WIDE = 1000.0
 _LEGEND = 54.0
+_FIRST_SHADE, _SHADE_STEP = 205.0, 132.0
+HIDDEN = "hidden by noise"
+"""What an unshaded cell means; never that nobody was there."""
+
 _KM_PER_DEGREE = 111.195
 _FLAT, _TALL = 0.5, 1.3
 """Height of the map as a share of its width: flatter areas get a margin, taller ones as well."""
@@ -54,25 +58,26 @@ class CellMap:
     breaks: tuple[float, ...]
 
 
-def draw_cells(cells: Sequence[MapCell], caption: str, *, focusable: bool = False) -> CellMap:
+def draw_cells(cells: Sequence[MapCell], caption: str, *, for_a_page: bool = False) -> CellMap:
     """Draw cells.
 
     Args:
         cells: at least one; not across the 180th meridian.
         caption: what the map shows, for those who do not see it.
-        focusable: whether each cell has an id and a place in the order of the keyboard, for a page with a script.
+        for_a_page: whether it stands in a page with a script and a legend of its own: each cell has an id then, and
+            can be reached by keyboard.
 
     Raises:
         ValueError: no cell.
     """
     frame = _Frame.around(cells)
     breaks = shade_breaks([cell.share for cell in cells if cell.share is not None])
-    paths = [_path(cell, frame, breaks, focusable) for cell in cells]
-    high = frame.high + _LEGEND
+    paths = [_path(cell, frame, breaks, for_a_page) for cell in cells]
+    legend, high = ("", frame.high) if for_a_page else (_legend(breaks, frame), frame.high + _LEGEND)
     return CellMap(
         f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {_WIDE:.0f} {high:.0f}" role="group" '
         f'aria-label="{text(caption)}"><g class="cells" stroke="#8a8a8a" stroke-width="0.6" '
-        f'stroke-linejoin="round">{"".join(paths)}</g>{_legend(breaks, frame)}</svg>',
+        f'stroke-linejoin="round">{"".join(paths)}</g>{legend}</svg>',
         breaks,
     )
 
@@ -133,25 +138,30 @@ def shade_of(share: float, breaks: tuple[float, ...]) -> int:
 
 
 def _legend(breaks: tuple[float, ...], frame: _Frame) -> str:
-    top = frame.high + 10
+    top = frame.high + 12
     parts = [
-        f'<rect x="10" y="{top:.0f}" width="26" height="16" fill="#ffffff" fill-opacity="0.4" stroke="#8a8a8a" '
-        f'stroke-opacity="0.6"/><text x="42" y="{top + 13:.0f}">hidden by noise</text>'
+        f'<rect x="10" y="{top:.0f}" width="26" height="20" fill="#ffffff" fill-opacity="0.4" stroke="#8a8a8a" '
+        f'stroke-opacity="0.6"/><text x="42" y="{top + 17:.0f}">{HIDDEN}</text>'
     ]
-    left = 190.0
+    left = _FIRST_SHADE
     for place, low in enumerate(breaks):
         parts.append(
-            f'<rect x="{left:.0f}" y="{top:.0f}" width="26" height="16" fill="{SHADES[place]}" stroke="#8a8a8a"/>'
-            f'<text x="{left + 32:.0f}" y="{top + 13:.0f}">{percent(low)}+</text>'
+            f'<rect x="{left:.0f}" y="{top:.0f}" width="26" height="20" fill="{SHADES[place]}" stroke="#8a8a8a"/>'
+            f'<text x="{left + 32:.0f}" y="{top + 17:.0f}">{from_percent(low)}</text>'
         )
-        left += 118
+        left += _SHADE_STEP
     length, km = _scale_bar(frame)
     end = _WIDE - 14
     parts.append(
-        f'<path d="M{end - length:.1f} {top + 4:.0f}V{top + 12:.0f}H{end:.1f}V{top + 4:.0f}" fill="none" '
-        f'stroke="#1a1a1a"/><text x="{end - length / 2:.1f}" y="{top + 30:.0f}" text-anchor="middle">{km:g} km</text>'
+        f'<path d="M{end - length:.1f} {top:.0f}V{top + 10:.0f}H{end:.1f}V{top:.0f}" fill="none" '
+        f'stroke="#1a1a1a"/><text x="{end - length / 2:.1f}" y="{top + 31:.0f}" text-anchor="middle">{km:g} km</text>'
     )
-    return f'<g class="legend" font-family="sans-serif" font-size="15" fill="#1a1a1a">{"".join(parts)}</g>'
+    return f'<g class="legend" font-family="sans-serif" font-size="20" fill="#1a1a1a">{"".join(parts)}</g>'
+
+
+def from_percent(low: float) -> str:
+    """The lower end of a shade, in words."""
+    return f"{float(f'{100 * low:.2g}'):g} % +"
 
 
 def _scale_bar(frame: _Frame) -> tuple[float, float]:

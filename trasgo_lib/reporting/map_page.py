@@ -8,7 +8,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from importlib.resources import files
 
-from trasgo_lib.reporting.cell_map import MapCell, draw_cells
+from trasgo_lib.reporting.cell_map import HIDDEN, SHADES, MapCell, draw_cells, from_percent
 from trasgo_lib.reporting.markup import Html, bullets, key_facts, paragraph, stylesheet, table, text, warning
 
 _STYLE = """
@@ -18,6 +18,8 @@ _STYLE = """
 #map path[id]:focus { outline: none }
 #map path.chosen { stroke: #c44e00; stroke-width: 3 }
 #tools button { font: inherit; min-width: 2.75rem; min-height: 2.75rem; margin-right: .4rem }
+#legend { display: flex; flex-wrap: wrap; gap: .2rem 1rem; list-style: none; padding: 0; margin: .4rem 0 }
+#legend span { display: inline-block; width: 1.5rem; height: 1rem; border: 1px solid #8a8a8a; margin-right: .4rem }
 #told { min-height: 3.2rem; font-weight: 600 }
 #shown { max-height: 70vh; overflow-y: auto }
 #shown tr[tabindex] { cursor: pointer }
@@ -76,7 +78,7 @@ class MapPage:
         script = files("trasgo_lib.reporting").joinpath("map.js").read_text(encoding="utf-8")
         digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
         policy = f"default-src 'none'; style-src 'unsafe-inline'; script-src 'sha256-{digest}'"
-        drawn = draw_cells(self.cells, f"{self.title}, {self.above}", focusable=True)
+        drawn = draw_cells(self.cells, f"{self.title}, {self.above}", for_a_page=True)
         return (
             '<!DOCTYPE html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
             '<meta name="viewport" content="width=device-width, initial-scale=1">\n'
@@ -89,11 +91,22 @@ class MapPage:
             '<button id="nearer" type="button" aria-label="Nearer">+</button>'
             '<button id="farther" type="button" aria-label="Farther">−</button>'
             "<span>Choose a cell, move with the arrow keys.</span></div>"
-            f'<figure id="map">{drawn.svg}</figure><p id="told" aria-live="polite"></p></section>\n'
+            f'<figure id="map">{drawn.svg}{_legend(drawn.breaks)}</figure>'
+            '<p id="told" aria-live="polite"></p></section>\n'
             f'<section id="shown" aria-label="Cells that stand out">{_table(self.rows)}</section></div>\n'
             f'<section id="read"><h2>How to read it</h2>{bullets(self.notes)}</section>\n</main>\n'
             f"<footer><p>{text(self.below)}</p></footer>\n<script>{script}</script>\n</body>\n</html>\n"
         )
+
+
+def _legend(breaks: Sequence[float]) -> Html:
+    """The shades with their lower ends, in letters that a phone can show."""
+    entries = [("#ffffff", HIDDEN), *((shade, from_percent(low)) for shade, low in zip(SHADES, breaks))]
+    return (
+        '<figcaption><ul id="legend">'
+        + "".join(f'<li><span style="background:{shade}"></span>{text(words)}</li>' for shade, words in entries)
+        + "</ul></figcaption>"
+    )
 
 
 def _table(rows: Sequence[MapRow]) -> Html:
