@@ -10,6 +10,7 @@ import trasgo_lib
 from flows.cli import (
     approve,
     audit,
+    collect,
     doctor,
     forecast,
     init,
@@ -53,6 +54,7 @@ key.app.command("rotate")(key_changes.rotate)
 key.app.command("destroy")(key_changes.destroy)
 app.add_typer(ledger.app, name="ledger")
 app.add_typer(key.app, name="key")
+app.add_typer(collect.app, name="collect")
 
 
 def _version(value: bool) -> None:
