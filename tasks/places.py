@@ -6,10 +6,11 @@ import os
 from collections.abc import Callable
 from functools import cache
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 from trasgo_lib.config import (
     DaskAddress,
+    Keys,
     LedgerAddress,
     SqliteFile,
     dask_address,
@@ -27,6 +28,26 @@ KEY_VARIABLE = "TRASGO_WRAPPING_KEY"
 KEY_FILE_VARIABLE = "TRASGO_KEY_FILE"
 SIGNING_KEY_FILE_VARIABLE = "TRASGO_SIGNING_KEY_FILE"
 SIGNING_KEY_FILE = "signing.key"
+
+
+class DeclaresKeys(Protocol):
+    """A file that may say where its keys are."""
+
+    @property
+    def keys(self) -> Keys | None:
+        """Where the wrapping key is; None where the file does not say."""
+
+
+class HoldsKeys(Protocol):
+    """A compiled file of any product."""
+
+    @property
+    def config(self) -> DeclaresKeys:
+        """Its models."""
+
+    @property
+    def config_path(self) -> Path:
+        """Where it is."""
 
 
 def require_release(plan: ReleasePlan) -> None:
@@ -106,7 +127,7 @@ def _password_of_block(name: str) -> Callable[[], str]:
     return read
 
 
-def key_file(plan: ReleasePlan, home: Path, environ: Callable[[str], str | None] = os.environ.get) -> Path | None:
+def key_file(plan: HoldsKeys, home: Path, environ: Callable[[str], str | None] = os.environ.get) -> Path | None:
     """The file that holds the wrapping key of a plan, or None when it is in a variable or a block."""
     keys = plan.config.keys
     if keys is not None:
@@ -176,7 +197,7 @@ def publication_terms(plan: ReleasePlan) -> PublicationTerms:
     )
 
 
-def wrapping_key(plan: ReleasePlan, home: Path, environ: Callable[[str], str | None] = os.environ.get) -> WrappingKey:
+def wrapping_key(plan: HoldsKeys, home: Path, environ: Callable[[str], str | None] = os.environ.get) -> WrappingKey:
     """The wrapping key: as the release file says, else from the environment, else ``wrapping.key`` in the state folder.
 
     Raises:
@@ -205,7 +226,7 @@ def default_wrapping_key(home: Path, environ: Callable[[str], str | None] = os.e
 
 
 def signing_key_file(
-    home: Path, plan: ReleasePlan | None = None, environ: Callable[[str], str | None] = os.environ.get
+    home: Path, plan: HoldsKeys | None = None, environ: Callable[[str], str | None] = os.environ.get
 ) -> Path:
     """Where the signing keys are: as ``TRASGO_SIGNING_KEY_FILE`` says, else beside the wrapping key's file.
 

@@ -11,6 +11,7 @@ from flows.cli import (
     approve,
     audit,
     collect,
+    collect_serve,
     doctor,
     forecast,
     init,
@@ -56,6 +57,7 @@ key.app.command("rotate")(key_changes.rotate)
 key.app.command("destroy")(key_changes.destroy)
 app.add_typer(ledger.app, name="ledger")
 app.add_typer(key.app, name="key")
+collect_serve.add_to(collect.app)
 app.add_typer(collect.app, name="collect")
 
 

@@ -11,6 +11,7 @@ from pydantic import Field, field_validator, model_validator
 from trasgo_lib.config.domains import GeoSpec
 from trasgo_lib.config.publishing import Publish
 from trasgo_lib.config.release import Keys, LedgerSpec, ReleaseConfig, ReleaseInfo
+from trasgo_lib.config.runner import Runner
 from trasgo_lib.config.shape import (
     DecimalText,
     DeltaText,
@@ -160,6 +161,31 @@ class ShowSpec(Model):
     least_reports: int = Field(
         default=1000, ge=100, le=2**40, description="reports of a window below which nothing is shown", examples=[10000]
     )
+    on_unhealthy: Literal["hold", "publish"] = Field(
+        default="hold",
+        description="hold: nothing is published when reports do not follow their declared channel",
+        examples=["hold"],
+    )
+
+
+class CollectorSpec(Model):
+    """What the collector takes at a time."""
+
+    body_bytes: int = Field(
+        default=1_000_000, ge=1000, le=64_000_000, description="most bytes of one batch", examples=[1_000_000]
+    )
+    batches_per_second: int = Field(
+        default=50, ge=1, le=100_000, description="of one client group, on average", examples=[50]
+    )
+    burst: int = Field(default=200, ge=1, le=1_000_000, description="batches of a group at once", examples=[200])
+    waiting: int = Field(
+        default=256, ge=1, le=100_000, description="batches that wait before others are sent away", examples=[256]
+    )
+    inbox: PlaceText | None = Field(
+        default=None,
+        description="folder or URI in the restricted zone with batches as files, in a folder for each window",
+        examples=["s3://closed-data/inbox"],
+    )
 
 
 class CollectionConfig(Model):
@@ -212,6 +238,12 @@ class CollectionConfig(Model):
     )
     show: ShowSpec = Field(
         default_factory=ShowSpec, description="what is shown of the estimates", examples=[{"level": "0.05"}]
+    )
+    collector: CollectorSpec = Field(
+        default_factory=CollectorSpec, description="what the collector takes", examples=[{"body_bytes": 1_000_000}]
+    )
+    runner: Runner = Field(
+        default="threads", description=_SAME["runner"].description, examples=_SAME["runner"].examples
     )
     publish: Publish = Field(description=_SAME["publish"].description, examples=_SAME["publish"].examples)
     keys: Keys | None = Field(default=None, description=_SAME["keys"].description, examples=_SAME["keys"].examples)

@@ -31,6 +31,10 @@ _OWN = (
     "answers_statement",
     "model",
     "model_statement",
+    "alphabet",
+    "collection_channels",
+    "collection_counts",
+    "collection_statement",
 )
 FOREIGN = ("crate", "envelope", "signed_statement", "csvw", "datapackage", "dcat")
 """Formats that others define: RO-Crate, DSSE, in-toto, CSV on the Web, Frictionless, DCAT; their versions stand where

@@ -46,14 +46,14 @@ class Anchors:
 
     Args:
         plan_digest: digest of the plan, hex.
-        account: the account that paid.
-        sequence: number of the account's last entry for this version.
-        head: hash of that entry, hex; everything before it hangs on it.
+        account: the account that paid; None for a collection, whose devices paid.
+        sequence: number of the account's last entry for this version; 0 without an account.
+        head: hash of that entry, hex; everything before it hangs on it; empty without an account.
         previous: what was published before, or None.
     """
 
     plan_digest: str
-    account: str
+    account: str | None
     sequence: int
     head: str
     previous: PublishedBefore | None = None
@@ -105,7 +105,9 @@ def signed_statement(
             "release": {"dataset": manifest["dataset"], "version": manifest["version"]},
             "created": manifest["created"],
             "plan_digest": anchors.plan_digest,
-            "account": {"name": anchors.account, "sequence": anchors.sequence, "head": anchors.head},
+            "account": None
+            if anchors.account is None
+            else {"name": anchors.account, "sequence": anchors.sequence, "head": anchors.head},
             "previous": None
             if previous is None
             else {"version": previous.version, "manifest_sha256": previous.manifest_sha256},

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Generator, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -10,6 +10,7 @@ from trasgo_lib.errors import Reason, TrasgoError, VerificationError
 from trasgo_lib.keys import PublicKey
 from trasgo_lib.release import documents
 from trasgo_lib.release.answers_file import ANSWERS, holds_answers
+from trasgo_lib.release.collection_file import COUNTS, holds_counts
 from trasgo_lib.release.corrections import WITHDRAWN
 from trasgo_lib.release.manifest import MANIFEST
 from trasgo_lib.release.model_file import MODEL, holds_a_model
@@ -33,12 +34,18 @@ from trasgo_lib.release.verify_signature import signature_state, verify_crate, v
 from trasgo_lib.release.verify_stated import verify_stated
 from trasgo_lib.storage import ObjectStore, open_store
 
+Judge = Callable[[ObjectStore, str, dict[str, Any]], Iterator[VerificationResult]]
+"""Checks of a product whose room lies above this one: store, prefix and manifest to results."""
+
 REHEARSED = "no rehearsal"
 """Name of the check that made-up rows fail."""
 
 
 def verify_release(
-    location: str | Path | ObjectStore, prefix: str = "", keys: Sequence[PublicKey] = ()
+    location: str | Path | ObjectStore,
+    prefix: str = "",
+    keys: Sequence[PublicKey] = (),
+    collections: Judge | None = None,
 ) -> VerificationReport:
     """Check a release from its public files alone.
 
@@ -47,6 +54,8 @@ def verify_release(
         prefix: where the release stands below that location; empty when the location is the release.
         keys: public keys of which one must have signed it. Without any, the signature is held against the key in the
             package, which shows that nothing changed since it was signed, but not who signed.
+        collections: judges what a collection holds, ``trasgo_lib.collection.verify.verify_counts``; without it a
+            collection does not pass.
 
     Returns:
         Every check that was made. Nothing raises because of what the files hold; call ``require`` on the report to turn
@@ -59,19 +68,26 @@ def verify_release(
     store = location if isinstance(location, ObjectStore) else open_store(location, create=False)
     inside = prefix.strip("/")
     found: dict[str, dict[str, Any]] = {}
-    results = tuple(_verify(store, inside, tuple(keys), found))
+    results = tuple(_verify(store, inside, tuple(keys), found, collections))
     state = signature_state(found["manifest"], tuple(keys), results) if "manifest" in found else SignatureState()
     return VerificationReport(store.uri(inside), results, state)
 
 
 def _verify(
-    store: ObjectStore, prefix: str, keys: tuple[PublicKey, ...], found: dict[str, dict[str, Any]]
+    store: ObjectStore,
+    prefix: str,
+    keys: tuple[PublicKey, ...],
+    found: dict[str, dict[str, Any]],
+    collections: Judge | None,
 ) -> Iterator[VerificationResult]:
     if not store.exists(_key(prefix, MANIFEST)):
         required = "a manifest: a folder without it is not a release"
         yield failed("manifest", MANIFEST, required, "no such file", Reason.MISSING_FILE)
         return
     yield _read(store, prefix, MANIFEST, "manifest", found)
+    if "manifest" in found and holds_counts(found["manifest"]):
+        yield from _verify_collection(store, prefix, keys, found["manifest"], collections)
+        return
     is_statistics = "manifest" in found and holds_answers(found["manifest"])
     told = (ANSWERS, "answers", "answers_statement") if is_statistics else (CHANNEL, "channel", "statement")
     is_model = "manifest" in found and holds_a_model(found["manifest"])
@@ -106,6 +122,18 @@ def _verify(
     yield from verify_metadata(store, prefix, Published(manifest, channel_file, statement))
     if not withdrawn:
         yield from verify_data(store, prefix, manifest, statement, channel_file)
+
+
+def _verify_collection(
+    store: ObjectStore, prefix: str, keys: tuple[PublicKey, ...], manifest: dict[str, Any], judges: Judge | None
+) -> Iterator[VerificationResult]:
+    yield from verify_files(store, prefix, manifest)
+    yield from verify_signature(store, prefix, manifest, keys)
+    if judges is None:
+        required = "counts that were judged: trasgo_lib.collection.verify.verify_collection"
+        yield failed("counts", COUNTS, required, "counts that were not", Reason.SCHEMA_VIOLATION)
+        return
+    yield from judges(store, prefix, manifest)
 
 
 def _verify_real(manifest: dict[str, Any], statement: dict[str, Any]) -> Iterator[VerificationResult]:

@@ -7,6 +7,7 @@ from typing import Any
 
 from trasgo_lib.errors import Reason, TrasgoError
 from trasgo_lib.release.answers_file import ANSWERS, ANSWERS_CSV, holds_answers, withdrawable
+from trasgo_lib.release.collection_file import CHANNELS, COUNTS, MAP_PAGE, holds_counts
 from trasgo_lib.release.corrections import WITHDRAWN
 from trasgo_lib.release.crate import CRATE
 from trasgo_lib.release.manifest import ENVELOPE, MANIFEST, SIGNING_KEY, SUMS, read_sums
@@ -54,6 +55,10 @@ def _required(manifest: dict[str, Any]) -> tuple[str, ...]:
         return (ANSWERS, ANSWERS_CSV, STATEMENT, REPORT, SUMS, *signed)
     if holds_a_model(manifest):
         return (MODEL, STATEMENT, CARD, SUMS, *((SIGNING_KEY,) if manifest.get("signature") else ()))
+    if holds_counts(manifest):
+        signed = (SIGNING_KEY,) if manifest.get("signature") else ()
+        forms = (data_key(manifest["dataset"], "parquet"), data_key(manifest["dataset"], "csv"))
+        return (*forms, COUNTS, CHANNELS, STATEMENT, REPORT, MAP_PAGE, SUMS, *signed)
     always = (data_key(manifest["dataset"], "parquet"), CHANNEL, STATEMENT, REPORT, SUMS)
     crate = (CRATE,) if "signature" in manifest else ()
     return (*always, *crate, *((SIGNING_KEY,) if manifest.get("signature") else ()))

@@ -1,0 +1,181 @@
+"""The published package of a window: estimates, counts, channels, alphabets, maps, statement, signature, manifest."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from trasgo_lib.collection.concluding import CSV_HEADER, LevelTable
+from trasgo_lib.collection.geojson import fault_of, geojson_bytes
+from trasgo_lib.collection.pages import map_page, map_svg, report_text
+from trasgo_lib.collection.statement import CollectionFacts, statement_document
+from trasgo_lib.data.cells import cell_rings
+from trasgo_lib.errors import CheckFailedError, Reason
+from trasgo_lib.release import (
+    ENVELOPE,
+    MANIFEST,
+    REPORT,
+    SIGNING_KEY,
+    STATEMENT,
+    SUMS,
+    Signing,
+    StagedFile,
+    StagedPackage,
+    documents,
+    write_staged,
+)
+from trasgo_lib.release.collection_file import CHANNELS, COUNTS, MAP_PAGE, alphabet_key, geojson_key, map_key
+from trasgo_lib.release.envelope import envelope_bytes, signed_statement
+from trasgo_lib.release.manifest import sums_text
+from trasgo_lib.release.package import data_key
+
+_TYPES = {"resolution": pa.int8(), "cell": pa.string(), "shown": pa.bool_()}
+
+
+def counts_document(facts: CollectionFacts) -> dict[str, Any]:
+    """The content of ``data/counts.json``, format 1: what every estimate follows from."""
+    return {
+        "format": 1,
+        "dataset": facts.plan.config.release.dataset,
+        "version": facts.version,
+        "window": facts.window,
+        "versions": [
+            {
+                "alphabet": part.tag.alphabet,
+                "channel": part.tag.channel,
+                "reports": part.counted.reports,
+                "counts": part.counted.counts.tolist(),
+            }
+            for part in facts.parts
+        ],
+    }
+
+
+def channels_document(facts: CollectionFacts) -> dict[str, Any]:
+    """The content of ``channels.json``, format 1."""
+    return {
+        "format": 1,
+        "dataset": facts.plan.config.release.dataset,
+        "version": facts.version,
+        "versions": [
+            {
+                "alphabet": part.tag.alphabet,
+                "resolution": part.alphabet.resolution,
+                "channel": part.channel.to_json(),
+            }
+            for part in facts.parts
+        ],
+    }
+
+
+def csv_rows(tables: tuple[LevelTable, ...]) -> list[tuple[str, ...]]:
+    """The rows of the CSV file, header first; coarse cells before fine ones."""
+    return [CSV_HEADER, *(row for table in tables for row in table.rows())]
+
+
+def csv_bytes(rows: list[tuple[str, ...]]) -> bytes:
+    """A CSV file as RFC 4180 has it."""
+    text = io.StringIO(newline="")
+    csv.writer(text, lineterminator="\r\n").writerows(rows)
+    return text.getvalue().encode()
+
+
+def parquet_table(rows: list[tuple[str, ...]]) -> pa.Table:
+    """The rows of the CSV file, header first, with types."""
+    columns: dict[str, list[Any]] = {}
+    for name, cells in zip(rows[0], zip(*rows[1:], strict=True), strict=True):
+        columns[name] = [_READ[name](cell) for cell in cells] if name in _READ else [float(cell) for cell in cells]
+    return pa.table(columns, schema=pa.schema([(name, _TYPES.get(name, pa.float64())) for name in rows[0]]))
+
+
+_READ: dict[str, Any] = {"resolution": int, "cell": str, "shown": lambda cell: cell == "true"}
+
+
+def stage_collection(facts: CollectionFacts, work: Path, signing: Signing | None) -> StagedPackage:
+    """Write every public file, list all of them, and sign the list.
+
+    Args:
+        facts: what the window came to.
+        work: restricted work folder.
+        signing: what the package is signed with, or None.
+
+    Returns:
+        The whole package, manifest last.
+
+    Raises:
+        CheckFailedError: the forms of the data do not say the same.
+    """
+    dataset, tables = facts.plan.config.release.dataset, tuple(facts.tables)
+    rows = csv_rows(tables)
+    written = io.BytesIO()
+    pq.write_table(parquet_table(rows), written)
+    files = {
+        data_key(dataset, "parquet"): written.getvalue(),
+        data_key(dataset, "csv"): csv_bytes(rows),
+        COUNTS: documents.dump(counts_document(facts), "collection_counts"),
+        CHANNELS: documents.dump(channels_document(facts), "collection_channels"),
+        STATEMENT: documents.dump(statement_document(facts), "collection_statement"),
+        REPORT: report_text(facts).encode(),
+        MAP_PAGE: map_page(facts).encode(),
+    }
+    for table in tables:
+        resolution = table.alphabet.resolution
+        files[alphabet_key(table.alphabet.version)] = documents.dump(table.alphabet.to_json(), "alphabet")
+        files[geojson_key(dataset, resolution)] = geojson_bytes(table)
+        files[map_key(resolution)] = map_svg(facts, table).encode()
+    _require_equal(files, dataset, tables)
+    staged = [write_staged(key, content, work) for key, content in files.items()]
+    return _listed(facts, staged, work, signing)
+
+
+def _require_equal(files: dict[str, bytes], dataset: str, tables: tuple[LevelTable, ...]) -> None:
+    """Each form of the data is read back and held against the table."""
+    rows = [tuple(row) for row in csv.reader(io.StringIO(files[data_key(dataset, "csv")].decode(), newline=""))]
+    read = pq.read_table(io.BytesIO(files[data_key(dataset, "parquet")]))
+    wrong = [] if rows == csv_rows(tables) and read.equals(parquet_table(rows)) else ["CSV and Parquet"]
+    for table in tables:
+        key = geojson_key(dataset, table.alphabet.resolution)
+        if fault_of(json.loads(files[key]), table.rows(), cell_rings(table.alphabet.cells)) is not None:
+            wrong.append(key)
+    if wrong:
+        raise CheckFailedError.of(
+            Reason.CHECK_FAILED,
+            ", ".join(wrong),
+            required="the same figures in every form of the data",
+            came="others",
+            fix="Nothing was published; report this.",
+        )
+
+
+def _listed(facts: CollectionFacts, staged: list[StagedFile], work: Path, signing: Signing | None) -> StagedPackage:
+    if signing is not None:
+        staged.append(write_staged(SIGNING_KEY, signing.key.public.to_pem(), work))
+    staged.append(write_staged(SUMS, sums_text(staged).encode(), work))
+    key_id = None if signing is None else signing.key.public.key_id
+    manifest = {
+        "format": 1,
+        "dataset": facts.plan.config.release.dataset,
+        "version": facts.version,
+        "supersedes": None,
+        "created": facts.created,
+        "rows": facts.reports,
+        "columns": list(CSV_HEADER),
+        "library_version": facts.library_version,
+        "commit": facts.commit,
+        "signature": None if key_id is None else {"path": ENVELOPE, "key_id": key_id},
+        "files": [
+            {"path": file.key, "sha256": file.sha256, "bytes": file.bytes}
+            for file in sorted(staged, key=lambda file: file.key)
+        ],
+    }
+    listing = write_staged(MANIFEST, documents.dump(manifest, "manifest"), work)
+    if signing is None or key_id is None:
+        return StagedPackage((*staged, listing))
+    signed = signed_statement(manifest, [*staged, listing], signing.anchors, key_id)
+    return StagedPackage((*staged, write_staged(ENVELOPE, envelope_bytes(signed, signing.key), work), listing))

@@ -1,0 +1,29 @@
+"""Names of the files of a published collection, and whether a manifest is that of one."""
+
+from __future__ import annotations
+
+from typing import Any
+
+COUNTS = "data/counts.json"
+CHANNELS = "channels.json"
+MAP_PAGE = "map.html"
+
+
+def holds_counts(manifest: dict[str, Any]) -> bool:
+    """Whether a manifest lists the counts of a collection instead of released rows."""
+    return any(entry["path"] == COUNTS for entry in manifest["files"])
+
+
+def map_key(resolution: int) -> str:
+    """Path of the map of one resolution."""
+    return f"map-{resolution}.svg"
+
+
+def geojson_key(dataset: str, resolution: int) -> str:
+    """Path of the cells of one resolution as GeoJSON."""
+    return f"data/{dataset}-{resolution}.geojson"
+
+
+def alphabet_key(version: str) -> str:
+    """Path of an alphabet."""
+    return f"alphabets/{version}.json"
