@@ -1,4 +1,4 @@
-"""What a scheduled deployment runs: one release or statistics file, taken as far as it goes.
+"""What a scheduled deployment runs: one release, statistics or training file, taken as far as it goes.
 
 See ``deployments/prefect.yaml``.
 """
@@ -16,12 +16,12 @@ from tasks.places import require_release
 from tasks.policies import at_boundary
 from tasks.session import RunRef, open_session
 from trasgo_lib.records import State as RecordState
-from trasgo_lib.statistics import read_either
+from trasgo_lib.training import read_product
 
 
 @flow(name="scheduled release", persist_result=False, validate_parameters=False)
 def scheduled_release(config: str) -> str | State[str]:
-    """Run the version that a release file or a statistics file declares; a published one is left as it is.
+    """Run the version that a file declares; a published one is left as it is.
 
     Args:
         config: the file, from the worker's folder or absolute; public.
@@ -47,7 +47,7 @@ def _run(config: str) -> Outcome:
     prepare_prefect(home())
     open_session.cache_clear()
     path = Path(config).absolute()
-    loaded, plan, _ = read_either(path)
-    require_release(plan)
-    ref = RunRef(config=str(path), config_digest=loaded.text_digest, home=str(home()), actor=actor())
+    product = read_product(path)
+    require_release(product.base)
+    ref = RunRef(config=str(path), config_digest=product.loaded.text_digest, home=str(home()), actor=actor())
     return run_version(ref)[1]

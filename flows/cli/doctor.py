@@ -47,35 +47,39 @@ def _examined(config: Path) -> Iterator[Finding]:
     from trasgo_lib.drafting.outlook import examine_targets
     from trasgo_lib.drafting.source_names import examine_source
     from trasgo_lib.drafting.visibility import examine_visibility
-    from trasgo_lib.statistics import read_either
     from trasgo_lib.statistics.examination import examine_queries
+    from trasgo_lib.training import read_product
 
     try:
         document = read_document(read_text(config))
     except ConfigError as error:
         yield from must(error.faults)
         return
-    plan, statistics = None, None
+    product = None
     try:
-        loaded, plan, statistics = read_either(config)
-        require_release(plan)
+        product = read_product(config)
+        require_release(product.base)
     except ConfigError as error:
         yield from must(error.faults)
     yield from examine_source(document, config.absolute().parent)
-    if plan is None:
+    if product is None:
         words = "key, account, places and targets were not looked at: that takes a file without faults"
         yield Finding(Weight.LOOK, words)
         return
-    if statistics is None:
+    loaded, plan, declared = product.loaded, product.base, product.statistics or product.training
+    if declared is None:
         yield Finding(Weight.FINE, "release file: no fault")
         yield from examine_plan(loaded, plan, datetime.now(UTC))
         yield from examine_visibility(loaded, plan)
         yield from examine_targets(loaded, plan)
     else:
-        yield Finding(Weight.FINE, f"statistics file: no fault, {len(statistics.queries)} queries")
         yield from examine_circumstances(loaded, plan, datetime.now(UTC))
-        yield from examine_queries(loaded, statistics)
-    yield from examine_surroundings(plan, home(), config, None if statistics is None else statistics.cost)
+    if product.statistics is not None:
+        yield Finding(Weight.FINE, f"statistics file: no fault, {len(product.statistics.queries)} queries")
+        yield from examine_queries(loaded, product.statistics)
+    elif product.training is not None:
+        yield Finding(Weight.FINE, f"training file: no fault, {product.training.descent.parameters} weights")
+    yield from examine_surroundings(plan, home(), config, None if declared is None else declared.cost)
 
 
 def _rows(found: dict[Weight, list[Finding]]) -> dict[str, object]:

@@ -70,7 +70,7 @@ def _print(session: Session, outcome: Outcome) -> None:
     out.print(f"{words}: {outcome.release}{note}", markup=False)
     out.print(f"  files     {place}", markup=False)
     out.print(f"  spent     {outcome.spent}", markup=False)
-    out.print(f"  account   {session.plan.account}: {account.left} left", markup=False)
+    out.print(f"  account   {session.plan.account}: {account.terms.in_words(account.left)} left", markup=False)
     out.print(f"  accuracy  {_in_words(_accuracy(session))}", markup=False)
     out.print(f"\nLook further:\n  trasgo verify {place}\n  {place}/model_card.md", markup=False)
 
