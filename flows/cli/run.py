@@ -50,14 +50,19 @@ def run(
 
 
 def resume(config: Path = _CONFIG, as_json: bool = _JSON, quiet: bool = _QUIET) -> None:
-    """Go on with a version that was begun, of rows or of answers; refuses to start one."""
+    """Go on with a version that was begun, of rows, answers or a model; refuses to start one."""
     with guarded(as_json, goes_on=True):
-        from trasgo_lib.config import holds_queries
+        from trasgo_lib.config import holds_model, holds_queries
 
         if holds_queries(config):
             from flows.cli.query import run_statistics
 
             run_statistics(config, as_json, quiet, may_start=False)
+            return
+        if holds_model(config):
+            from flows.cli.train import run_training
+
+            run_training(config, as_json, quiet, may_start=False)
             return
         _run(config, as_json, quiet, may_start=False)
 

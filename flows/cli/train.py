@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -21,26 +22,33 @@ _QUIET = typer.Option(False, "--quiet", help="No progress on standard error.")
 def train(config: Path = _CONFIG, as_json: bool = _JSON, quiet: bool = _QUIET) -> None:
     """Ingest, validate, charge, train and publish; a finished version is left as it is."""
     with guarded(as_json, goes_on=True):
-        from contextlib import nullcontext
+        run_training(config, as_json, quiet, may_start=True)
 
-        from flows.environment import prepare_prefect
 
-        prepare_prefect(home())
-        from flows.orphans import children_end_with_this_process
-        from flows.version import run_version
-        from tasks.session import RunRef
-        from tasks.stores import needs_orchestrator
-        from trasgo_lib.training import read_training
+def run_training(config: Path, as_json: bool, quiet: bool, *, may_start: bool) -> None:
+    """Take a training file to its published model, or go on with one that was begun.
 
-        loaded, plan = read_training(config)
-        digest = loaded.loaded.text_digest
-        ref = RunRef(config=str(config.absolute()), config_digest=digest, home=str(home()), actor=actor())
-        with children_end_with_this_process() if needs_orchestrator(plan.base) else nullcontext():
-            session, outcome = run_version(ref, around=progress(quiet or as_json))
-        if as_json:
-            say_json(_document(session, outcome))
-        else:
-            _print(session, outcome)
+    Raises:
+        TrasgoError: the file is wrong, the account has too little left, or a version was to go on and was not begun.
+    """
+    from flows.environment import prepare_prefect
+
+    prepare_prefect(home())
+    from flows.orphans import children_end_with_this_process
+    from flows.version import run_version
+    from tasks.session import RunRef
+    from tasks.stores import needs_orchestrator
+    from trasgo_lib.training import read_training
+
+    loaded, plan = read_training(config)
+    digest = loaded.loaded.text_digest
+    ref = RunRef(config=str(config.absolute()), config_digest=digest, home=str(home()), actor=actor())
+    with children_end_with_this_process() if needs_orchestrator(plan.base) else nullcontext():
+        session, outcome = run_version(ref, may_start=may_start, around=progress(quiet or as_json))
+    if as_json:
+        say_json(_document(session, outcome))
+    else:
+        _print(session, outcome)
 
 
 def _accuracy(session: Session) -> dict[str, Any] | None:
