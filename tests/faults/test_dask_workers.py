@@ -160,6 +160,7 @@ def _cluster(folder: Path, environment: dict[str, str], workers: int = 2) -> Ite
                 process.wait(60)
 
 
+@pytest.mark.long
 def test_workers_without_a_shared_disk_draw_the_same_from_sealed_objects(
     places: Places, threads: Whole, marks: Path, tmp_path: Path, s3_server: S3Server, monkeypatch: pytest.MonkeyPatch
 ) -> None:
