@@ -81,7 +81,7 @@ class Site(Office):
         with (self.folder / "killed.log").open("wb") as log:
             run = subprocess.run(
                 [sys.executable, SCRIPT, point, "run", str(self.config), "--quiet"],
-                env=environment, cwd=ROOT, stdout=log, stderr=log, timeout=300, check=False,
+                env=environment, cwd=ROOT, stdout=log, stderr=log, timeout=900, check=False,
             )  # fmt: skip
         assert run.returncode == -signal.SIGKILL, (self.folder / "killed.log").read_text()
 

@@ -198,7 +198,7 @@ def test_a_run_killed_between_two_uploads_is_resumed_with_the_same_bytes(office:
         cwd=ROOT,
     )
     runs.append(run)
-    assert run.wait(300) == -signal.SIGKILL
+    assert run.wait(900) == -signal.SIGKILL
     first = office.files()
     assert list(first) == ["people/1/data/people.parquet"], "no manifest, so no release"
     assert office.trasgo("verify", office.uri).exit_code == 8
