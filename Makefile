@@ -8,6 +8,8 @@ ADULT_OPTION = $(if $(ADULT),--adult $(ADULT))
 # Each process of the tests takes whole files in the order they stand in; WORKERS=0 runs all in one.
 WORKERS := 2
 SHARED_OUT := -n $(WORKERS) --dist loadfile --no-loadscope-reorder
+# Through the whole product and through servers; without coverage, which makes them half as slow again.
+WHOLE := tests/faults tests/flow
 export TRASGO_HOME := $(CURDIR)/.trasgo
 
 .DEFAULT_GOAL := help
@@ -30,10 +32,14 @@ release: install ## release the demonstration data: key, account, run
 	@$(BIN)/trasgo ledger open $(DEMO) --epsilon 16 --population "men aged 18 to 70 in the March 1988 CPS extract" --if-absent
 	@$(BIN)/trasgo run $(DEMO)
 
+# as the command does: processes side by side would only wait for each other's threads
+test test-long: export OPENBLAS_NUM_THREADS := 1
+
 test: install lint ## the standard tier: lint, types, structure, tests, coverage
 	$(BIN)/python -m coverage erase
-	$(BIN)/python -m pytest -m "not long" $(SHARED_OUT) --cov --cov-report= $(PYTEST_ARGS)
+	$(BIN)/python -m pytest -m "not long" $(SHARED_OUT) $(WHOLE:%=--ignore=%) --cov --cov-report= $(PYTEST_ARGS)
 	$(BIN)/python -m coverage report
+	$(BIN)/python -m pytest -m "not long" $(SHARED_OUT) $(WHOLE) $(PYTEST_ARGS)
 
 test-long: install ## everything that takes minutes
 	$(BIN)/python -m pytest -m long $(SHARED_OUT) $(PYTEST_ARGS)

@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from hypothesis import settings
 from s3_server import S3Server, running_s3
 
 from flows.environment import prepare_prefect
@@ -25,6 +26,23 @@ def pytest_configure(config: pytest.Config) -> None:
     for inherited in ("PREFECT_API_URL", "PREFECT_HOME"):
         os.environ.pop(inherited, None)
     prepare_prefect(Path(home.name))
+    # made-up examples are the same in every run, also where a test does not say so itself
+    settings.register_profile("repeatable", derandomize=True, deadline=None, database=None)
+    settings.load_profile("repeatable")
+
+
+@pytest.fixture(scope="session")
+def orchestrator_ports() -> Iterator[None]:
+    """Embedded Prefect servers of this process take ports that no other process of the tests draws.
+
+    Each draws one of a thousand. Where two draw the same, the later server ends, and its tests talk to the other's.
+    """
+    from prefect.server.api.server import SubprocessASGIServer
+
+    number = int(os.environ.get("PYTEST_XDIST_WORKER", "gw0").removeprefix("gw")) % 10
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(SubprocessASGIServer, "_port_range", range(8000 + 100 * number, 8100 + 100 * number))
+        yield
 
 
 @pytest.fixture(scope="session")

@@ -16,7 +16,7 @@ from tasks.session import open_session
 
 
 @pytest.fixture(scope="module", autouse=True)
-def fixed_secrets() -> Iterator[None]:
+def fixed_secrets(orchestrator_ports: None) -> Iterator[None]:
     """No test here passes or fails by the luck of a fresh key; runs in other processes keep theirs."""
     with pytest.MonkeyPatch.context() as patch:
         fix_secrets(patch.setattr)

@@ -76,7 +76,7 @@ class Site(Office):
     def run_killed(self, point: str, verb: str = "run") -> None:
         """``trasgo run`` or ``query`` in a process of its own, up to the point."""
         run = self.started(point, verb)
-        code = run.wait(timeout=300)
+        code = run.wait(timeout=900)
         assert code == -signal.SIGKILL, (self.folder / "killed.log").read_text()
 
     def started(self, point: str, verb: str) -> subprocess.Popen[bytes]:

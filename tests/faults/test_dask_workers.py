@@ -183,6 +183,7 @@ def _certificates(folder: Path) -> Iterator[list[str]]:
                "--tls-cert", str(folder / "node.pem"), "--tls-key", str(folder / "node.key")]  # fmt: skip
 
 
+@pytest.mark.long
 def test_workers_without_a_shared_disk_draw_the_same_from_sealed_objects(
     places: Places, threads: Whole, marks: Path, tmp_path: Path, s3_server: S3Server, monkeypatch: pytest.MonkeyPatch
 ) -> None:

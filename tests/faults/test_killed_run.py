@@ -13,7 +13,7 @@ import pytest
 from office import Office
 
 _COMMAND = "from flows.cli import main; main()"
-_PATIENCE_SECONDS = 120
+_PATIENCE_SECONDS = 600
 
 
 def _processes_of(home: Path) -> list[int]:

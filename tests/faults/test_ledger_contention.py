@@ -65,7 +65,7 @@ def hammer(program: Any, place: str, load: Load) -> list[Any]:
         worker.start()
     found = [answers.get(timeout=900) for _ in workers]
     for worker in workers:
-        worker.join(timeout=60)
+        worker.join(timeout=300)
     assert [worker.exitcode for worker in workers] == [0] * load.processes
     return found
 
@@ -73,7 +73,7 @@ def hammer(program: Any, place: str, load: Load) -> list[Any]:
 def charge(place: str, number: int, load: Load, gate: Any, answers: Any) -> None:
     """Open the database (all at once, empty at first), then reserve."""
     granted, errors = [], []
-    gate.wait(timeout=120)
+    gate.wait(timeout=600)
     try:
         records = Records.open(place)
         terms = AccountTerms("cps", "US adults", "row", 1, "basic", Cost.of(load.cap))
@@ -82,7 +82,7 @@ def charge(place: str, number: int, load: Load, gate: Any, answers: Any) -> None
                 records.open_account(terms, b"k", "ana", AT)
                 records.create_version("cps", "1", "cps", b"w", "c" * 64, "ana", AT)
                 records.freeze("cps", "1", "2" * 64, "1" * 64, "ana", AT)
-        gate.wait(timeout=120)
+        gate.wait(timeout=600)
         for attempt in range(load.attempts):
             level = LEVELS[(attempt + number) % len(LEVELS)]
             asked = Reservation(
@@ -130,7 +130,7 @@ def charge_without_the_lock(path: str, number: int, load: Load, gate: Any, answe
         for attempt in range(load.attempts):
             spent = connection.execute("SELECT spent FROM account").fetchone()[0]
             if attempt == 0:
-                gate.wait(timeout=120)  # all have read before the first one writes, so a loss is certain
+                gate.wait(timeout=600)  # all have read before the first one writes, so a loss is certain
             connection.execute("UPDATE account SET spent = ?", (spent + 1,))
             granted += 1
     answers.put(granted)
@@ -159,7 +159,7 @@ def charge_naively(place: str, number: int, load: Load, gate: Any, answers: Any)
                 row = connection.execute("SELECT spent FROM account").fetchone()
                 spent = 0 if row is None else row[0]
                 if attempt == 0:
-                    gate.wait(timeout=120)  # all have read before the first one writes
+                    gate.wait(timeout=600)  # all have read before the first one writes
                 if spent + units > cap:
                     continue
                 connection.execute("UPDATE account SET spent = %s", (spent + units,))

@@ -91,7 +91,7 @@ class Office:
     """One office; every call of the command is like a new process to our own code."""
 
     def __init__(self, folder: Path) -> None:
-        self.folder = folder
+        self.folder = self.ran_in = folder  # apart where a first run is brought from elsewhere
         self.home = folder / "home"
         self.config = folder / "release.yaml"
         self.actor = "tester"

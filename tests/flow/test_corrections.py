@@ -6,6 +6,7 @@ import json
 from typing import Any
 
 import pytest
+from first_run import FirstRun
 from office import Office
 
 NOTE = "two rows arrived corrected"
@@ -24,10 +25,9 @@ def state(office: Office) -> dict[str, Any]:
     return office.trasgo("status", str(office.config), "--json").json
 
 
-def test_a_correction_is_drawn_afresh_charged_and_announced(office: Office) -> None:
-    office.open()
+def test_a_correction_is_drawn_afresh_charged_and_announced(office: Office, first_run: FirstRun) -> None:
+    first_run.bring(office)
     first = office.config.with_name("first.yaml")
-    assert office.run("--quiet").exit_code == 0
     first.write_text(office.config.read_text())
     before, spent = {p: p.read_bytes() for p in office.public.rglob("*") if p.is_file()}, office.spent()
     correct(office)
@@ -66,9 +66,8 @@ def test_only_a_published_version_is_superseded(office: Office, before: str, wor
     assert office.spent() == "0"
 
 
-def test_the_old_one_stands_until_the_new_one_is_public(office: Office) -> None:
-    office.open()
-    assert office.run("--quiet").exit_code == 0
+def test_the_old_one_stands_until_the_new_one_is_public(office: Office, first_run: FirstRun) -> None:
+    first_run.bring(office)
     first = office.config.with_name("first.yaml")
     first.write_text(office.config.read_text())
     office.release["publish"]["approvals"] = 1
@@ -117,9 +116,8 @@ def test_withdrawn_data_are_gone_and_all_else_stays(office: Office) -> None:
     assert office.trasgo("ledger", "check", config).exit_code == 0
 
 
-def test_another_release_at_that_place_is_not_withdrawn(office: Office) -> None:
-    office.open()
-    assert office.run("--quiet").exit_code == 0
+def test_another_release_at_that_place_is_not_withdrawn(office: Office, first_run: FirstRun) -> None:
+    first_run.bring(office)
     manifest = office.public / "manifest.json"
     before = manifest.read_bytes()
     manifest.write_bytes(before.replace(b"people.csv", b"people.csw", 1))
@@ -131,9 +129,8 @@ def test_another_release_at_that_place_is_not_withdrawn(office: Office) -> None:
     assert office.trasgo("withdraw", str(office.config), "--reason", "x", "--yes").exit_code == 0
 
 
-def test_a_withdrawn_version_can_still_be_corrected(office: Office) -> None:
-    office.open()
-    assert office.run("--quiet").exit_code == 0
+def test_a_withdrawn_version_can_still_be_corrected(office: Office, first_run: FirstRun) -> None:
+    first_run.bring(office)
     assert office.trasgo("withdraw", str(office.config), "--reason", "wrong", "--yes").exit_code == 0
     correct(office)
     answer = office.run("--quiet")

@@ -140,7 +140,7 @@ def _require_artifacts(database: Path, rounds: int) -> None:
 
 def _require_end(pid: int) -> None:
     """It has ended, or only its entry is left where nobody collects those of orphans."""
-    end = time.monotonic() + 60
+    end = time.monotonic() + 300
     while time.monotonic() < end:
         with suppress(OSError):
             if "State:\tZ" not in Path(f"/proc/{pid}/status").read_text():

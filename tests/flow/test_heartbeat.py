@@ -57,7 +57,7 @@ class _Of:
 def test_the_lease_is_renewed_while_the_block_runs_and_no_longer(stage: Any) -> None:
     _, beats = stage
     with kept_alive(_Of(beats), renew_seconds=0.01) as held:
-        assert all(beats.beaten.acquire(timeout=60) for _ in range(3))
+        assert all(beats.beaten.acquire(timeout=300) for _ in range(3))
         held.require()
     after = beats.count
     assert not any(thread.name == "trasgo-lease" for thread in threading.enumerate())
@@ -68,9 +68,9 @@ def test_a_database_that_does_not_answer_for_a_while_does_not_end_the_run(stage:
     _, beats = stage
     beats.fail = StoreError.of(Reason.DATABASE_UNREACHABLE, "x", required="y", came="z", fix="w")
     with kept_alive(_Of(beats), renew_seconds=0.01) as held:
-        assert all(beats.beaten.acquire(timeout=60) for _ in range(3))
+        assert all(beats.beaten.acquire(timeout=300) for _ in range(3))
         beats.fail = None
-        assert all(beats.beaten.acquire(timeout=60) for _ in range(3))
+        assert all(beats.beaten.acquire(timeout=300) for _ in range(3))
         held.require()
 
 
@@ -79,7 +79,7 @@ def test_a_run_that_lost_its_lease_is_told_before_it_goes_on(stage: Any) -> None
     with records.lease("people", "1", "b", may_be_alive=lambda _: False):
         with kept_alive(_Of(beats), renew_seconds=0.01) as held:
             thread = next(thread for thread in threading.enumerate() if thread.name == "trasgo-lease")
-            thread.join(timeout=60)  # it gives up at the first refusal
+            thread.join(timeout=300)  # it gives up at the first refusal
             with pytest.raises(ConflictError, match="taken over") as caught:
                 held.require()
         assert caught.value.reason is Reason.LOCKED

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from first_run import FirstRun
 from office import Office
 
 KEY = "canary-canary-canary-canary-key!"
@@ -54,11 +55,10 @@ def wrapped(office: Office) -> list[bytes]:
         ]
 
 
-def test_signing_goes_on_under_the_new_wrapping_key(office: Office) -> None:
+def test_signing_goes_on_under_the_new_wrapping_key(office: Office, first_run: FirstRun) -> None:
     """The signing keys are wrapped under the wrapping key, too: the key id stays, and so does what it signs."""
-    office.open()
+    first_run.bring(office)
     before = office.trasgo("key", "public", "--json").json["signs_now"]
-    assert office.run("--quiet").exit_code == 0
     answer = office.trasgo("key", "rotate", str(office.config))
     assert answer.exit_code == 0 and "Signing keys: 1, under the new key." in answer.out, answer.text
     assert office.trasgo("key", "public", "--json").json["signs_now"] == before
@@ -144,9 +144,8 @@ def test_a_key_file_others_can_read_is_refused(office: Office) -> None:
     assert answer.exit_code == 2 and "mode 0644" in answer.text
 
 
-def test_rotation_wraps_everything_anew_and_the_release_goes_on(office: Office) -> None:
-    office.open()
-    assert office.run("--quiet").exit_code == 0
+def test_rotation_wraps_everything_anew_and_the_release_goes_on(office: Office, first_run: FirstRun) -> None:
+    first_run.bring(office)
     before, old = wrapped(office), (office.home / "wrapping.key").read_text()
     answer = office.trasgo("key", "rotate", str(office.config), "--reason", "yearly")
     assert answer.exit_code == 0 and "1 digest keys, 1 roots wrapped under the new key" in answer.out, answer.text
@@ -166,12 +165,11 @@ def test_rotation_wraps_everything_anew_and_the_release_goes_on(office: Office) 
 
 
 @pytest.mark.parametrize("where", ["before the ledger", "before the file", "between the two names"])
-def test_an_interrupted_rotation_is_gone_on_with(office: Office, where: str) -> None:
+def test_an_interrupted_rotation_is_gone_on_with(office: Office, first_run: FirstRun, where: str) -> None:
     import tasks.rotation
     from trasgo_lib.records import Records
 
-    office.open()
-    assert office.run("--quiet").exit_code == 0
+    first_run.bring(office)
 
     def crash(*arguments: object, **names: object) -> None:
         raise KeyboardInterrupt
@@ -193,9 +191,8 @@ def test_an_interrupted_rotation_is_gone_on_with(office: Office, where: str) -> 
     assert office.run("--json").json["already_published"] is True
 
 
-def test_a_rotation_waits_for_runs_and_needs_every_secret(office: Office) -> None:
-    office.open()
-    assert office.run("--quiet").exit_code == 0
+def test_a_rotation_waits_for_runs_and_needs_every_secret(office: Office, first_run: FirstRun) -> None:
+    first_run.bring(office)
     from trasgo_lib.records import Records
 
     before = wrapped(office)
@@ -226,10 +223,9 @@ def test_from_one_variable_to_another(office: Office, monkeypatch: pytest.Monkey
     assert office.run("--json").json["already_published"] is True
 
 
-def test_a_destroyed_root_ends_redraws_and_nothing_else(office: Office) -> None:
-    office.open()
+def test_a_destroyed_root_ends_redraws_and_nothing_else(office: Office, first_run: FirstRun) -> None:
+    first_run.bring(office)
     config = str(office.config)
-    assert office.run("--quiet").exit_code == 0
     root = wrapped(office)[1]
     asked = office.trasgo("key", "destroy", "people/1", "--config", config, "--reason", "retention is over")
     assert asked.exit_code != 0 and wrapped(office)[1] == root

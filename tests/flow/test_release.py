@@ -107,7 +107,7 @@ def test_public_files_hold_no_raw_loss_and_no_input_digest(published: Office) ->
         if entry["loss"]:
             assert repr(entry["loss"]).encode() not in public
     assert provenance["input_hmac"].encode() not in public
-    assert str(published.folder).encode() not in public
+    assert str(published.ran_in).encode() not in public
     assert b"tester" not in public
 
 

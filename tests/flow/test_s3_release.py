@@ -17,6 +17,7 @@ from faulty_s3 import Action, Asked, FaultyS3, faulty_s3
 from office import Answer, Office
 from prefect.blocks.system import Secret
 from s3_server import CLOSED_BUCKET, OPEN_BUCKET, Keys, S3Server, access_of
+from sites import server_url
 
 from tasks.stores import store_access
 from trasgo_lib.analysis import open_release
@@ -190,14 +191,14 @@ def test_a_run_killed_between_two_uploads_is_resumed_with_the_same_bytes(office:
 
     proxy.plan = kill_at_second
     environment = {name: value for name, value in os.environ.items() if not name.startswith("PREFECT")}
-    environment |= {"TRASGO_HOME": str(office.home), "TRASGO_ACTOR": "tester"}
+    environment |= {"TRASGO_HOME": str(office.home), "TRASGO_ACTOR": "tester", "PREFECT_API_URL": server_url()}
     run = subprocess.Popen(
         [sys.executable, "-c", "from flows.cli import main; main()", "run", str(office.config), "--quiet"],
         env=environment,
         cwd=ROOT,
     )
     runs.append(run)
-    assert run.wait(300) == -signal.SIGKILL
+    assert run.wait(900) == -signal.SIGKILL
     first = office.files()
     assert list(first) == ["people/1/data/people.parquet"], "no manifest, so no release"
     assert office.trasgo("verify", office.uri).exit_code == 8

@@ -102,7 +102,7 @@ def faulty_s3(server: S3Server) -> Iterator[FaultyS3]:
                 self.close_connection = True
 
         def _forward(self, asked: Asked) -> tuple[int, dict[str, str], bytes]:
-            connection = http.client.HTTPConnection(urlsplit(server.endpoint).netloc, timeout=30)
+            connection = http.client.HTTPConnection(urlsplit(server.endpoint).netloc, timeout=120)
             with contextlib.closing(connection):
                 connection.putrequest(self.command, self.path, skip_host=True, skip_accept_encoding=True)
                 for name, value in self.headers.items():

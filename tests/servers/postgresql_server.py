@@ -26,8 +26,8 @@ from typing import Any
 import psycopg
 import pytest
 
-_START_SECONDS = 60
-_STOP_SECONDS = 20
+_START_SECONDS = 300
+_STOP_SECONDS = 60
 _ACCESS = """\
 host all +with_password 127.0.0.1/32 scram-sha-256
 local all all trust

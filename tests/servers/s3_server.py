@@ -33,7 +33,7 @@ from trasgo_lib.storage import Credentials, S3Access
 _GRPC_DISTANCE = 10_000
 """The server's gRPC port is its HTTP port plus this; both must be free."""
 
-_READY_SECONDS = 60
+_READY_SECONDS = 300
 _REGION = "us-east-1"
 
 OPEN_BUCKET, CLOSED_BUCKET = "open-data", "closed-data"
@@ -109,7 +109,7 @@ class S3Server:
         """
         target = quote(path) + "?" + _query(query or {})
         signed = _signed(method, self.endpoint, path, query or {}, body, headers or {}, keys or self.admin)
-        connection = http.client.HTTPConnection(urlsplit(self.endpoint).netloc, timeout=30)
+        connection = http.client.HTTPConnection(urlsplit(self.endpoint).netloc, timeout=120)
         with contextlib.closing(connection):
             connection.request(method, target, body, signed)
             answer = connection.getresponse()

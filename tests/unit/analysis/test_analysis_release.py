@@ -470,6 +470,6 @@ assert not loaded, loaded
 
 def test_analysis_needs_neither_pandas_nor_prefect_nor_great_expectations(golden: Path) -> None:
     command = [sys.executable, "-W", "ignore", "-c", _ALONE, str(golden)]
-    done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=120)
+    done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=600)
     assert done.returncode == 0, done.stderr
     assert "share of region" in done.stdout

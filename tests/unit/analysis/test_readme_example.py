@@ -229,7 +229,7 @@ def run_r(script: str, folder: Path) -> list[float]:
     """Numbers that a script prints, in order, headers and labels left out."""
     wide = "options(digits = 15, width = 250, scipen = 50)\n" + script
     command = ["Rscript", "--vanilla", "-e", wide]
-    done = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False, timeout=120)
+    done = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False, timeout=600)
     assert done.returncode == 0, done.stderr
     found = []
     for word in done.stdout.split():
