@@ -129,8 +129,8 @@ def write_tables(log: Path) -> None:
         "5 % get an interval without the truth. Quantiles state a quarter of their interval, about, as standard error.",
         f"{len(given)} cells, each tested at 1e-4 by an exact binomial test; by chance alone one of them would be",
         f"rejected (bold) with a probability of at most {100 * len(given) * LEVEL:.1f} %. Rejected: {rejected}.",
-        f"Coverage of those {len(exact)} in which all are answered and 95 % is exact: {100 * pooled:.2f} %. Their mean errors",
-        f"lie within {max(map(off, exact), default=0.0):.1f} standard errors of 0, by their own scatter.",
+        f"Coverage of those {len(exact)} in which all are answered and 95 % is exact: {100 * pooled:.2f} %. Their mean",
+        f"errors lie within {max(map(off, exact), default=0.0):.1f} standard errors of 0, by their own scatter.",
         "",
     ]
     for rows in sorted({rows for rows, _, _ in keys}):
