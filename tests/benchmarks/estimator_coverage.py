@@ -88,7 +88,9 @@ def is_rejected(name: str, covered: float, given: float, keys: int) -> bool:
 
 
 def cell(name: str, sums: np.ndarray, keys: int) -> str:
-    """Coverage, bias in stated standard errors, and share withheld."""
+    """Coverage, bias in stated standard errors, and share withheld; of a question that was added since, nothing."""
+    if not keys:
+        return "not asked"
     given, covered, errors, _, stated = sums
     if given < FEWEST:
         return "withheld" + (f" (but for {given:.0f})" if given else "")
@@ -96,6 +98,13 @@ def cell(name: str, sums: np.ndarray, keys: int) -> str:
     text = f"{covered / given:.1%}; {bias:+.2f}"
     text = text.replace("%", " %") + ("" if given == keys else f"; {1 - given / keys:.0%} withheld".replace("%", " %"))
     return f"**{text}**" if is_rejected(name, covered, given, keys) else text
+
+
+def off(sums: np.ndarray) -> float:
+    """How many standard errors a mean error lies from 0, by the scatter of the errors themselves."""
+    given, _, errors, squares, _ = sums
+    scatter = max(1e-30, (squares - errors**2 / given) / max(1.0, given - 1))
+    return float(abs(errors) / np.sqrt(given * scatter))
 
 
 def write_tables(log: Path) -> None:
@@ -120,7 +129,8 @@ def write_tables(log: Path) -> None:
         "5 % get an interval without the truth. Quantiles state a quarter of their interval, about, as standard error.",
         f"{len(given)} cells, each tested at 1e-4 by an exact binomial test; by chance alone one of them would be",
         f"rejected (bold) with a probability of at most {100 * len(given) * LEVEL:.1f} %. Rejected: {rejected}.",
-        f"Coverage of those {len(exact)} in which all are answered and 95 % is exact: {100 * pooled:.2f} %.",
+        f"Coverage of those {len(exact)} in which all are answered and 95 % is exact: {100 * pooled:.2f} %. Their mean",
+        f"errors lie within {max(map(off, exact), default=0.0):.1f} standard errors of 0, by their own scatter.",
         "",
     ]
     for rows in sorted({rows for rows, _, _ in keys}):

@@ -205,7 +205,7 @@ class NoisedColumn:
     @property
     def summary(self) -> str:
         """Domain and mechanism in a few words."""
-        words = self.domain.kind if self.is_place else self._domain_words()
+        words = f"half of a point, one of {self.domain.size:,} cells" if self.is_place else self._domain_words()
         return f"{words}; {self.channel.name}, {_amount(self.channel.event)}"
 
 

@@ -53,7 +53,8 @@ def crosstab_by_public(
     Raises:
         InputContractError: too many pairs or groups.
     """
-    names, found = _names(left, right, MOST_SHARES), {}
+    names = _names(left, right, MOST_SHARES)
+    found: dict[object, Estimate] = {}
     for group, rows in data.rows_by([left, right], by).items():
         what = f"{_what(left, right)} where {by} is {group}"
         _, given = _judged(left, right, _table(left, right, rows), what, confidence)
@@ -76,7 +77,8 @@ def crosstab_by_noised(
     Raises:
         InputContractError: too many pairs.
     """
-    names, found = _names(left, right, MOST_PAIRS_WITHIN), {}
+    names = _names(left, right, MOST_PAIRS_WITHIN)
+    found: dict[object, Estimate] = {}
     rows = data.rows_of([by, left, right])
     few = too_few(int(rows.rows))
     groups, members = by.cells()

@@ -329,6 +329,7 @@ def test_questions_without_an_answer_are_refused(
 
 
 def test_halves_of_points_are_refused(golden: Path) -> None:
+    assert "place_latitude   half of a point, one of" in repr(open_release(golden))
     for ask in (open_release(golden).mean, open_release(golden).share):
         with pytest.raises(InputContractError, match="half of a point"):
             ask("place_latitude")

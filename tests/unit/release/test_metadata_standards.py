@@ -218,6 +218,12 @@ def test_a_record_without_it_is_found(awkward: Any, name: str) -> None:
     assert _dcat_faults(_graph(document))
 
 
+def test_what_a_correction_says_ends_before_the_next_sentence(awkward: Any) -> None:
+    for name in ("codebook.md", "ddi.xml"):
+        text = (awkward.work / name).read_text(encoding="utf-8")
+        assert re.search(r"37 rows \S+ more\. See \.\./\\?_ERRATA/", text), name
+
+
 def test_dcat_says_where_files_and_versions_are(awkward: Any) -> None:
     graph, here = _graph(_dcat(awkward)), "https://host.example/open/awkward/"
     data_set = rdflib.URIRef(f"{here}2.0/")

@@ -140,7 +140,8 @@ class SharedWords:
         if declared is None:
             return None
         how = {"error": "Corrects an error in", "revision": "Is the planned revision of"}[declared.reason]
-        return f"{how} version {declared.version} and takes its place: {declared.note}"
+        stop = "" if declared.note.rstrip().endswith((".", "!", "?")) else "."
+        return f"{how} version {declared.version} and takes its place: {declared.note.rstrip()}{stop}"
 
     @property
     def citation(self: Described) -> str:
