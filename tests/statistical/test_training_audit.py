@@ -1,9 +1,9 @@
 """A lower bound on epsilon from trainings of neighbouring files, below the charge; and wrong trainings that it catches.
 
 The files hold one row, the canary, whose gradient has the clipping norm and points one way or the other. An observer
-the weights. Each side is trained under as many keys; half of the trainings choose sets of weights, the other half tests
-them by Clopper-Pearson bounds at a joint level of 99.9 % (``test_black_box_bound``), so a right training passes its
-charge under at most one set of keys in a thousand. The charge is made at a delta of 0.01, where a few thousand
+sees the weights. Each side is trained under as many keys; half of the trainings choose sets of weights, the other half
+tests them by Clopper-Pearson bounds at a joint level of 99.9 % (``test_black_box_bound``), so a right training passes
+its charge under at most one set of keys in a thousand. The charge is made at a delta of 0.01, where a few thousand
 trainings see it; the delta a release is charged at is a matter of the same law's tails.
 """
 
