@@ -240,12 +240,10 @@ class Session:
         """A version that was charged before has paid for its first round already; ``reserve`` judges the rest."""
         if not self.spent().is_zero:
             return
-        plan = self.plan
-        declared = self.statistics or self.training
+        plan, declared = self.plan, self.statistics or self.training
         needed = Cost.zero() if declared is None else declared.cost
-        if declared is None:
-            for name, level in first_step(plan).levels:
-                needed += cost_of(plan, plan.unit(name), level)
+        for name, level in () if declared is not None else first_step(plan).levels:
+            needed += cost_of(plan, plan.unit(name), level)
         if not (account.spent + needed).fits(account.terms.cap):
             raise BudgetError.of(
                 Reason.OVER_CAP,
@@ -385,13 +383,8 @@ def open_session(ref: RunRef) -> Session:
     product = read_product(Path(ref.config))
     plan = product.base
     if product.loaded.text_digest != ref.config_digest:
-        raise ConflictError.of(
-            Reason.PLAN_CHANGED,
-            "release file",
-            required="the text this run began with",
-            came="another text",
-            fix="Start the run again.",
-        )
+        required, fix = "the text this run began with", "Start the run again."
+        raise ConflictError.of(Reason.PLAN_CHANGED, "release file", required=required, came="another text", fix=fix)
     return Session(
         ref=ref,
         plan=plan,
