@@ -423,13 +423,8 @@ def open_session(ref: RunRef) -> Session:
     product = read_product(Path(ref.config))
     plan = product.base
     if product.loaded.text_digest != ref.config_digest:
-        raise ConflictError.of(
-            Reason.PLAN_CHANGED,
-            "release file",
-            required="the text this run began with",
-            came="another text",
-            fix="Start the run again.",
-        )
+        required, fix = "the text this run began with", "Start the run again."
+        raise ConflictError.of(Reason.PLAN_CHANGED, "release file", required=required, came="another text", fix=fix)
     return Session(
         ref=ref,
         plan=plan,

@@ -26,8 +26,6 @@ def card_text(model: dict[str, Any], statement: dict[str, Any]) -> str:
         statement: content of ``statement.json``.
     """
     training, spent = statement["training"], statement["spent"]
-    layers = " - ".join(str(outputs) for _, outputs in training["layers"])
-    inputs = sum(feature["inputs"] for feature in training["features"])
     lines = [
         f"# {statement['title']}",
         "",
@@ -49,18 +47,7 @@ def card_text(model: dict[str, Any], statement: dict[str, Any]) -> str:
         "",
         "## How it was made",
         "",
-        "| | |",
-        "|---|---|",
-        f"| inputs | {inputs}, from {', '.join(feature['name'] for feature in training['features'])} |",
-        f"| layers | {inputs} - {layers}; {training['parameters']} weights |",
-        f"| rows | {statement['rows']} |",
-        f"| steps | {training['steps']}, of {training['sampling']['expected_rows']:.6g} expected rows each, "
-        "every row drawn by itself |",
-        f"| gradient of a row | clipped to {training['clip_norm']} |",
-        f"| noise | discrete Gaussian, {training['noise']['multiplier']} times the sensitivity, on every weight in "
-        "every step |",
-        f"| learning rate | {training['learning_rate']}; weights averaged over the last "
-        f"{training['averaged_share']:.0%} of the steps |",
+        *_making(training, statement["rows"]),
         "",
         "| charged for | epsilon | delta |",
         "|---|---|---|",
@@ -71,6 +58,34 @@ def card_text(model: dict[str, Any], statement: dict[str, Any]) -> str:
         "",
         "## How to use it",
         "",
+        *_use(model),
+    ]
+    return "\n".join(lines) + "\n"
+
+
+def _making(training: dict[str, Any], rows: int) -> list[str]:
+    inputs = sum(feature["inputs"] for feature in training["features"])
+    layers = " - ".join(str(outputs) for _, outputs in training["layers"])
+    return [
+        "| | |",
+        "|---|---|",
+        f"| inputs | {inputs}, from {', '.join(feature['name'] for feature in training['features'])} |",
+        f"| layers | {inputs} - {layers}; {training['parameters']} weights |",
+        f"| rows | {rows} |",
+        f"| steps | {training['steps']}, of {training['sampling']['expected_rows']:.6g} expected rows each, "
+        "every row drawn by itself |",
+        f"| gradient of a row | clipped to {training['clip_norm']} |",
+        f"| noise | discrete Gaussian, {training['noise']['multiplier']} times the sensitivity, on every weight in "
+        "every step |",
+        f"| learning rate | {training['learning_rate']}; weights averaged over the last "
+        f"{training['averaged_share']:.0%} of the steps |",
+    ]
+
+
+def _use(model: dict[str, Any]) -> list[str]:
+    names = [one["name"] for one in model["features"]]
+    columns = ", ".join(f"{name!r}: [...]" for name in names[:2]) + (", ..." if len(names) > 2 else "")
+    return [
         "Meant for predicting the label of rows like those it was trained on, and for teaching. It was not examined",
         "for fairness between groups, nor for rows of another time or place; do not decide about single people by it.",
         "Values outside the declared bounds are moved to them.",
@@ -79,14 +94,12 @@ def card_text(model: dict[str, Any], statement: dict[str, Any]) -> str:
         "from trasgo_lib.training import open_model",
         "",
         'model = open_model("this/folder")',
-        f"model.predict({{{', '.join(repr(one['name']) + ': [...]' for one in model['features'][:2])}"
-        f"{', ...' if len(model['features']) > 2 else ''}}})   # one label a row",
+        f"model.predict({{{columns}}})   # one label a row",
         "model.shares({...})    # float64[rows, labels], in the order of model.labels",
         "```",
         "",
         "`data/model.json` holds the weights as whole multiples of 2^-18, layer after layer, the bias as the last row.",
     ]
-    return "\n".join(lines) + "\n"
 
 
 def _unit(unit: str) -> str:

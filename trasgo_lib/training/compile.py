@@ -128,6 +128,7 @@ def _evaluation(
         if not 0 < share < 2**RATE_BITS:
             path: KeyPath = ("evaluation", "share")
             faults.add(Reason.BAD_PARAMETER, path, required="a share below 1", came=spec.share, fix="Lower it.")
+            share = 1 << (RATE_BITS - 1)  # only so that further faults are found
         return Evaluation(share, None if spec.epsilon is None else Epsilon.parse(spec.epsilon), None)
     path, file = ("evaluation", "public_file"), loaded.loaded.resolve(spec.public_file)
     restricted = None if base is None or "://" in base.restricted_root else Path(base.restricted_root)

@@ -10,7 +10,14 @@ from pathlib import Path
 import jsonschema
 import pytest
 
-from trasgo_lib.config import documented_keys, documented_query_keys, json_schema, json_schema_text, load_config
+from trasgo_lib.config import (
+    documented_keys,
+    documented_query_keys,
+    documented_training_keys,
+    json_schema,
+    json_schema_text,
+    load_config,
+)
 from trasgo_lib.config.document import read_document
 from trasgo_lib.config.faults import flow_text
 from trasgo_lib.config.keys import models_by_pattern
@@ -28,7 +35,7 @@ def _rows() -> dict[str, tuple[str, str, str]]:
 
 
 def test_every_key_is_documented_and_every_documented_key_exists() -> None:
-    assert set(_rows()) == documented_keys() | documented_query_keys()
+    assert set(_rows()) == documented_keys() | documented_query_keys() | documented_training_keys()
 
 
 def test_documented_defaults_are_those_of_the_models() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import shutil
 from collections.abc import Callable
@@ -91,7 +92,6 @@ def _lie(folder: Path, path: str, change: Callable[[dict[str, Any]], None]) -> N
     change(document)
     (folder / path).write_text(json.dumps(document), encoding="utf-8")
     manifest = json.loads((folder / "manifest.json").read_text(encoding="utf-8"))
-    import hashlib
 
     def entry(name: str) -> dict[str, Any]:
         data = (folder / name).read_bytes()
@@ -102,7 +102,8 @@ def _lie(folder: Path, path: str, change: Callable[[dict[str, Any]], None]) -> N
     files = [StagedFile(one["path"], folder / one["path"], one["sha256"], one["bytes"]) for one in listed]
     (folder / "SHA256SUMS").write_text(sums_text(files), encoding="utf-8")
     manifest["files"] = [entry(name) for name in names]
-    (folder / "manifest.json").write_text(json.dumps(manifest), encoding="utf-8")
+    text = json.dumps(manifest, allow_nan=False, ensure_ascii=False, indent=2)
+    (folder / "manifest.json").write_text(f"{text}\n", encoding="utf-8")
 
 
 def _set(*path: Any) -> Callable[[dict[str, Any]], None]:
@@ -152,7 +153,7 @@ def test_true_changes_of_nothing_pass(package: Path, tmp_path: Path) -> None:
     copy = tmp_path / "copy"
     shutil.copytree(package, copy)
     _lie(copy, "statement.json", lambda document: None)
-    assert verify_release(copy).passed
+    assert not verify_release(copy).failures
 
 
 def test_the_card_says_what_matters(package: Path) -> None:
