@@ -10,6 +10,7 @@ import pytest
 from office import Answer, Office
 
 import tasks.publish_answers
+from flows.scheduled import scheduled_release
 from trasgo_lib.errors import StoreError
 
 QUERIES = [
@@ -73,6 +74,17 @@ def test_a_published_version_is_left_as_it_is_and_tells_the_same_answers(answere
     assert told.json["answers"] == published["queries"]
     assert [query["name"] for query in published["queries"]] == [query["name"] for query in QUERIES]
     assert answered.spent() == "1.5"
+
+
+def test_the_scheduled_flow_takes_a_statistics_file(answered: Office, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TRASGO_HOME", str(answered.home))
+    monkeypatch.setenv("TRASGO_ACTOR", "scheduler")
+    before = {path: path.read_bytes() for path in answered.public.rglob("*") if path.is_file()}
+    assert scheduled_release(str(answered.config), return_state=True).is_completed()
+    assert {path: path.read_bytes() for path in answered.public.rglob("*") if path.is_file()} == before
+    assert answered.spent() == "1.5"
+    status = answered.trasgo("status", str(answered.config), "--json").json
+    assert status["state"] == "published" and "scheduler" not in {event["actor"] for event in status["events"]}
 
 
 def test_the_package_verifies_and_every_file_of_it_matters(answered: Office, tmp_path: Path) -> None:
