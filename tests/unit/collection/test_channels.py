@@ -1,4 +1,4 @@
-"""Channels of devices: certificates against enumeration in exact integers, sampling against a slow reading of the law."""
+"""Channels of devices: certificates against enumeration in integers, sampling against a slow reading of the law."""
 
 from __future__ import annotations
 

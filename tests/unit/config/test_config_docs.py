@@ -11,6 +11,7 @@ import jsonschema
 import pytest
 
 from trasgo_lib.config import (
+    documented_collection_keys,
     documented_keys,
     documented_query_keys,
     documented_training_keys,
@@ -20,7 +21,7 @@ from trasgo_lib.config import (
 )
 from trasgo_lib.config.document import read_document
 from trasgo_lib.config.faults import flow_text
-from trasgo_lib.config.keys import models_by_pattern
+from trasgo_lib.config.keys import collection_models, models_by_pattern
 from trasgo_lib.errors import Fault, Reason
 
 ROOT = Path(__file__).resolve().parents[3]
@@ -35,12 +36,13 @@ def _rows() -> dict[str, tuple[str, str, str]]:
 
 
 def test_every_key_is_documented_and_every_documented_key_exists() -> None:
-    assert set(_rows()) == documented_keys() | documented_query_keys() | documented_training_keys()
+    by_file = documented_keys() | documented_query_keys() | documented_training_keys() | documented_collection_keys()
+    assert set(_rows()) == by_file
 
 
 def test_documented_defaults_are_those_of_the_models() -> None:
     rows = _rows()
-    for pattern, model in models_by_pattern().items():
+    for pattern, model in (models_by_pattern() | collection_models()).items():
         for name, field in model.model_fields.items():
             key = "".join(
                 part if part == "[]" else f".{part}" for part in (*pattern, name) if not part.startswith("?")
@@ -55,7 +57,7 @@ def test_documented_defaults_are_those_of_the_models() -> None:
 
 
 def test_every_key_has_a_description_and_an_example() -> None:
-    for model in models_by_pattern().values():
+    for model in (*models_by_pattern().values(), *collection_models().values()):
         for name, field in model.model_fields.items():
             assert field.description, f"{model.__name__}.{name}"
             assert field.examples, f"{model.__name__}.{name}"
