@@ -243,7 +243,7 @@ def _document(path: Path) -> dict[str, object]:
 
 
 def _published(path: Path) -> list[int]:
-    """The cells that a published CSV file shows: those of its column ``cell`` whose column ``shown``, if any, is true."""
+    """The cells that a published CSV file shows: its column ``cell``, where ``shown``, if there, is true."""
     import csv
 
     try:

@@ -171,7 +171,9 @@ def test_errors_coverage_and_bias_over_two_hundred_runs(name: str) -> None:
     assert np.abs(bias).max() < 4.5, "200 slots: 4 errors each are passed by 1 run in 80"
     assert abs((shares - truth).mean()) < 4 * errors.mean() / math.sqrt(200 * 200)
     # control: errors of the empty slot alone, at half of it
-    short = [replace(each, low=each.shares - each.standard_error, high=each.shares + each.standard_error) for each in found]
+    short = [
+        replace(each, low=each.shares - each.standard_error, high=each.shares + each.standard_error) for each in found
+    ]
     assert np.mean([(each.low <= truth) & (truth <= each.high) for each in short]) < 0.75
 
 

@@ -8,8 +8,8 @@ channel version); ``plan.version_of(tag)`` is None for an unknown tag. ``plan.wi
 first day, "2026-01-05"): ``of(day)``, ``is_window(text)``, ``is_open(window, today)``. ``plan.alphabets`` are coarse to
 fine; ``alphabet.to_json()``, ``alphabet.names()``, ``alphabet.nobody``, ``alphabet.other``; ``channel.to_json()``.
 
-On a device: ``Client(plan, device_key, state).report(latitude, longitude, day)`` gives a ``Report`` (``to_json()`` for
-the way to the collector: alphabet_version, channel_version, window, pseudonym, and ``slot`` or ``bits`` in hexadecimal).
+On a device ``Client(plan, device_key, state).report(latitude, longitude, day)`` gives a ``Report`` (``to_json()`` for
+the way to the collector: alphabet_version, channel_version, window, pseudonym, and ``slot`` or ``bits`` as hex text).
 
 Tables: ``report_schema(channel, in_transport=...)``; a collector drops rows of one ``(pseudonym, window)`` but the
 first, then ``without_pseudonyms``. ``rows_of(table, tag, window)``, ``tag_counts(table)``.

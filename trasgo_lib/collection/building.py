@@ -192,9 +192,7 @@ def _unary(name: str, slots: int, epsilon: Epsilon, weights: Weights) -> ReportC
     return _assemble(name, slots, epsilon, None, {"own": own, "other": other})
 
 
-def _two_rounds(
-    name: str, slots: int, epsilon: Epsilon, permanent: Epsilon | None, weights: Weights
-) -> ReportChannel:
+def _two_rounds(name: str, slots: int, epsilon: Epsilon, permanent: Epsilon | None, weights: Weights) -> ReportChannel:
     if permanent is None or not epsilon < permanent:
         required = "an epsilon below epsilon_permanent: the second round is what hides the permanent response"
         came = f"{epsilon.text} and {'none' if permanent is None else permanent.text}"

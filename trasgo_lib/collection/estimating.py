@@ -2,7 +2,7 @@
 
 With ``c`` reports of ``n`` that name a slot, ``f = (c / n - q) / (p - q)`` is unbiased for the share of devices whose
 own slot it is. Each of those devices names it with probability p, each other one with q, so its variance over the noise
-is ``q (1 - q) / (n (p - q)**2) + f (1 - p - q) / (n (p - q))``; the first part alone is that of an empty slot. Where the
+is ``q (1 - q) / (n (p - q)**2) + f (1 - p - q) / (n (p - q))``; the first part is that of an empty slot. Where the
 devices themselves count as a sample, ``f (1 - f) / n`` comes on top. Source: Wang, Blocki, Li and Jha (2017),
 Theorem 2; Wang and others, NDSS 2020 (norm-sub).
 """
@@ -128,6 +128,7 @@ def combine(parts: Sequence[Frequencies], *, confidence: float = 0.95) -> Freque
 
     Args:
         parts: estimates over the same slots, from different reports, each of one tag.
+        confidence: of the intervals.
 
     Raises:
         InputContractError: none, or over different slots.

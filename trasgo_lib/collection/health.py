@@ -76,7 +76,12 @@ def check_health(
 
 
 def reports_to_notice(
-    channel: ReportChannel, suspected: ReportChannel, check: str, *, false_alarm: float = FALSE_ALARM, power: float = 0.99
+    channel: ReportChannel,
+    suspected: ReportChannel,
+    check: str,
+    *,
+    false_alarm: float = FALSE_ALARM,
+    power: float = 0.99,
 ) -> int:
     """How many reports a check needs to notice clients that answer through another channel.
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from itertools import pairwise
 from statistics import NormalDist
 
 import numpy as np
@@ -59,7 +60,7 @@ def reconcile(
             came=f"{len(levels)} for {len(alphabets)}",
             fix="Estimate every level first; a level without reports cannot be reconciled.",
         )
-    parents = [fine.slots_in(coarse) for coarse, fine in zip(alphabets, alphabets[1:])]
+    parents = [fine.slots_in(coarse) for coarse, fine in pairwise(alphabets)]
     values, variances = _gathered(levels, parents)
     whole = np.zeros(alphabets[0].slots, dtype=np.int32)
     above, spread, map_above = np.ones(1), np.zeros(1), np.ones(1)

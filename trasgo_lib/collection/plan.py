@@ -252,7 +252,7 @@ def _finest(loaded: LoadedCollection) -> Alphabet:
         raise ConfigError.of(
             Reason.BAD_DOMAIN,
             "resolutions",
-            required=f"{alphabet.resolution} as the finest, and nobody: {str(alphabet.has_nobody).lower()}, as the file has",
+            required=f"{alphabet.resolution} as the finest, nobody {str(alphabet.has_nobody).lower()}, as the file has",
             came=f"{config.resolutions[-1]} and {str(config.nobody).lower()}",
             fix="Write what the alphabet file has.",
         )

@@ -81,7 +81,11 @@ def report_schema(channel: ReportChannel, *, in_transport: bool = False) -> pa.S
 
 
 def report_table(
-    channel: ReportChannel, tag: Tag, window: str, answers: NDArray[np.unsignedinteger], pseudonyms: list[str] | None = None
+    channel: ReportChannel,
+    tag: Tag,
+    window: str,
+    answers: NDArray[np.unsignedinteger],
+    pseudonyms: list[str] | None = None,
 ) -> pa.Table:
     """A table of reports of one tag and window.
 

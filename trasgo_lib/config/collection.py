@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from datetime import date
 from decimal import Decimal
+from itertools import pairwise
 from typing import Annotated, Literal
 
 from pydantic import Field, field_validator, model_validator
@@ -208,7 +209,8 @@ class CollectionConfig(Model):
         examples=[True],
     )
     channel: ChannelSpec = Field(
-        description="what reports go through", examples=[{"mechanism": "auto", "epsilon": "1", "epsilon_permanent": "2"}]
+        description="what reports go through",
+        examples=[{"mechanism": "auto", "epsilon": "1", "epsilon_permanent": "2"}],
     )
     accepted: Many[ChannelSpec] = Field(
         default=(),
@@ -253,6 +255,6 @@ class CollectionConfig(Model):
     @field_validator("resolutions", mode="after")
     @classmethod
     def _rising(cls, resolutions: tuple[int, ...]) -> tuple[int, ...]:
-        if any(after <= before for before, after in zip(resolutions, resolutions[1:])):
+        if any(after <= before for before, after in pairwise(resolutions)):
             raise shape_error("rising resolutions", ", ".join(map(str, resolutions)), "Write coarse ones first.")
         return resolutions

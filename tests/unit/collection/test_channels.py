@@ -1,4 +1,4 @@
-"""Channels of devices: certificates against enumeration in exact integers, sampling against a slow reading of the law."""
+"""Channels of devices: certificates against enumeration in integers, sampling against a slow reading of the law."""
 
 from __future__ import annotations
 
@@ -28,9 +28,7 @@ ROOT = bytes(range(32))
 
 def _build(name: str, slots: int, epsilon: str, permanent: str = "2") -> ReportChannel:
     memoised = name in ("memoised_unary_encoding", "rappor")
-    return build_report_channel(
-        name, slots, Epsilon.parse(epsilon), Epsilon.parse(permanent) if memoised else None
-    )
+    return build_report_channel(name, slots, Epsilon.parse(epsilon), Epsilon.parse(permanent) if memoised else None)
 
 
 def _law(channel: ReportChannel, slot: int, reports: int = 1) -> dict[tuple[object, ...], Fraction]:
@@ -80,9 +78,7 @@ def test_the_certificate_is_the_largest_ratio_over_all_reports(name: str, epsilo
 @pytest.mark.parametrize("reports", [1, 2, 3])
 @pytest.mark.parametrize(("epsilon", "permanent"), [("1", "2"), ("0.1", "4"), ("1.9", "2")])
 @pytest.mark.parametrize("name", ["memoised_unary_encoding", "rappor"])
-def test_reports_of_one_cell_cost_what_enumeration_says(
-    name: str, epsilon: str, permanent: str, reports: int
-) -> None:
+def test_reports_of_one_cell_cost_what_enumeration_says(name: str, epsilon: str, permanent: str, reports: int) -> None:
     channel = _build(name, 3, epsilon, permanent)
     assert isinstance(channel, MemoisedChannel)
     exact = float(repeated_epsilon(channel, reports))

@@ -116,7 +116,9 @@ def test_counts_of_another_version_are_refused() -> None:
             estimate(OUE, counted)
 
 
-def _levels(rng: np.random.Generator, noise: tuple[float, float]) -> tuple[list[Alphabet], list[np.ndarray], list[Frequencies]]:
+def _levels(
+    rng: np.random.Generator, noise: tuple[float, float]
+) -> tuple[list[Alphabet], list[np.ndarray], list[Frequencies]]:
     fine = Alphabet.declare(resolution=6, box=["41.4", "-88.2", "42.2", "-87.4"])
     coarse = fine.coarser(5)
     truth = rng.dirichlet(np.full(fine.slots, 0.3))
@@ -138,7 +140,7 @@ def test_levels_agree_and_the_result_is_least_squares() -> None:
     up = np.zeros((alphabets[0].slots, alphabets[1].slots))
     up[parent, np.arange(len(parent))] = 1
     design = np.vstack([up, np.eye(len(parent))])
-    weight = np.concatenate([1 / found[0].standard_error**2, 1 / found[1].standard_error**2])
+    weight = np.concatenate([1 / found[0].standard_error ** 2, 1 / found[1].standard_error ** 2])
     seen = np.concatenate([found[0].shares, found[1].shares])
     information = design.T * weight @ design
     ones = np.ones(len(parent))

@@ -10,10 +10,17 @@ from pathlib import Path
 import jsonschema
 import pytest
 
-from trasgo_lib.config import documented_keys, documented_query_keys, json_schema, json_schema_text, load_config
+from trasgo_lib.config import (
+    documented_collection_keys,
+    documented_keys,
+    documented_query_keys,
+    json_schema,
+    json_schema_text,
+    load_config,
+)
 from trasgo_lib.config.document import read_document
 from trasgo_lib.config.faults import flow_text
-from trasgo_lib.config.keys import models_by_pattern
+from trasgo_lib.config.keys import collection_models, models_by_pattern
 from trasgo_lib.errors import Fault, Reason
 
 ROOT = Path(__file__).resolve().parents[3]
@@ -28,12 +35,12 @@ def _rows() -> dict[str, tuple[str, str, str]]:
 
 
 def test_every_key_is_documented_and_every_documented_key_exists() -> None:
-    assert set(_rows()) == documented_keys() | documented_query_keys()
+    assert set(_rows()) == documented_keys() | documented_query_keys() | documented_collection_keys()
 
 
 def test_documented_defaults_are_those_of_the_models() -> None:
     rows = _rows()
-    for pattern, model in models_by_pattern().items():
+    for pattern, model in (models_by_pattern() | collection_models()).items():
         for name, field in model.model_fields.items():
             key = "".join(
                 part if part == "[]" else f".{part}" for part in (*pattern, name) if not part.startswith("?")
@@ -48,7 +55,7 @@ def test_documented_defaults_are_those_of_the_models() -> None:
 
 
 def test_every_key_has_a_description_and_an_example() -> None:
-    for model in models_by_pattern().values():
+    for model in (*models_by_pattern().values(), *collection_models().values()):
         for name, field in model.model_fields.items():
             assert field.description, f"{model.__name__}.{name}"
             assert field.examples, f"{model.__name__}.{name}"
