@@ -10,6 +10,8 @@ from zoneinfo import ZoneInfo
 import pytest
 from ruamel.yaml import YAML
 
+from flows.collecting import scheduled_collection
+from trasgo_lib.collection import read_collection
 from trasgo_lib.plan import read_plan
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -22,9 +24,20 @@ def _yaml(name: str) -> dict[str, Any]:
 
 
 DEPLOYMENTS = {entry["name"]: entry for entry in _yaml("prefect.yaml")["deployments"]}
+RELEASES = [name for name, entry in DEPLOYMENTS.items() if "release" in entry["tags"]]
+COLLECTIONS = [name for name in DEPLOYMENTS if name not in RELEASES]
 
 
-@pytest.mark.parametrize("name", DEPLOYMENTS)
+@pytest.mark.parametrize("name", COLLECTIONS)
+def test_a_collection_runs_by_itself_since_it_draws_from_no_account(name: str) -> None:
+    entry = DEPLOYMENTS[name]
+    _, plan = read_collection(ROOT / entry["parameters"]["config"])
+    assert name == plan.config.release.dataset and entry["tags"] == ["collection"]
+    assert entry["entrypoint"] == "flows/collecting.py:scheduled_collection"
+    assert set(entry["parameters"]) == set(scheduled_collection.parameters.properties)
+
+
+@pytest.mark.parametrize("name", RELEASES)
 def test_a_deployment_runs_its_release_file_in_the_queue_of_its_account(name: str) -> None:
     entry = DEPLOYMENTS[name]
     _, plan = read_plan(ROOT / entry["parameters"]["config"])

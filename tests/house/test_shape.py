@@ -30,6 +30,8 @@ HEAVY = {
     "prefect_dask": {"flows/dask_runner.py"},
     "distributed": {"flows/dask_runner.py"},
     "dask": {"flows/dask_runner.py"},
+    "fastapi": {"flows/collector/app.py"},
+    "uvicorn": {"flows/collector/serving.py"},
 }
 
 

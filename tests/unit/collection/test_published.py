@@ -8,6 +8,7 @@ import json
 import re
 import shutil
 from collections.abc import Callable
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -115,7 +116,7 @@ def test_every_form_of_the_data_says_the_same(facts: CollectionFacts, package: P
     for feature in document["features"]:
         (ring,) = feature["geometry"]["coordinates"]
         assert ring[0] == ring[-1] and len(ring) >= 6
-        area = sum(a[0] * b[1] - b[0] * a[1] for a, b in zip(ring, ring[1:], strict=False))
+        area = sum(a[0] * b[1] - b[0] * a[1] for a, b in pairwise(ring))
         assert area > 0, "an outer ring runs counter-clockwise"
         assert -88 < ring[0][0] < -87 and 41 < ring[0][1] < 43, "longitude comes first"
         assert ("share" in feature["properties"]) is feature["properties"]["shown"]
