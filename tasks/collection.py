@@ -22,10 +22,10 @@ from tasks.policies import IDEMPOTENT_IO, PURE, at_boundary
 from tasks.stores import open_root
 from trasgo_lib.collection import ReportCounts, Tag, check_health, count_table, rows_of, tag_counts
 from trasgo_lib.collection.concluding import VersionCounts, conclude
-from trasgo_lib.collection.intake import ReportFile, Submission
+from trasgo_lib.collection.intake import Refusal, ReportFile, Submission
 from trasgo_lib.collection.package import stage_collection
 from trasgo_lib.collection.statement import CollectionFacts, show_rule
-from trasgo_lib.errors import CheckFailedError, ConflictError, InputContractError, Reason
+from trasgo_lib.errors import CheckFailedError, ConflictError, InputContractError, Reason, StoreError
 from trasgo_lib.release import MANIFEST, publish_package
 
 _LOGGER = logging.getLogger("trasgo")
@@ -35,6 +35,10 @@ _REPORTS_A_PART = 1 << 18
 
 _FILES_GROUP = "files"
 """The client group of batches that came as files."""
+
+_LINES_AT_ONCE = 64
+_NOT_NOW = (Refusal.STORE_UNREACHABLE, Refusal.BUSY)
+"""What a client would send again; a window must not be closed over it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,7 +114,7 @@ def close_window(ref: CollectionRef) -> int:
     key = f"{session.prefix(ref.window)}/closing.json"
     if not session.restricted.exists(key):
         require_over(session, ref.window)
-        _take_inbox(session, ref)
+        take_inbox(session, ref)
         _close(session, ref.window, key)
     closing = read_closing(session, ref.window)
     require_same_plan(session, ref.window, closing)
@@ -163,7 +167,7 @@ def require_over(session: CollectionSession, window: str) -> None:
         )
 
 
-def _take_inbox(session: CollectionSession, ref: CollectionRef) -> None:
+def take_inbox(session: CollectionSession, ref: CollectionRef) -> None:
     """Batches that came as files: every line of ``<inbox>/<window>/*`` is one; files are left where they are."""
     inbox = session.config.collector.inbox
     if inbox is None:
@@ -175,9 +179,23 @@ def _take_inbox(session: CollectionSession, ref: CollectionRef) -> None:
     taken = 0
     for name in store.list(ref.window):
         lines = [line for line in store.get(name).splitlines() if line.strip()]
-        outcomes = receiver.receive([Submission(_FILES_GROUP, line) for line in lines])
-        taken += sum(outcome.receipt.accepted for outcome in outcomes if not outcome.replayed)
+        for first in range(0, len(lines), _LINES_AT_ONCE):
+            own = [Submission(_FILES_GROUP, line) for line in lines[first : first + _LINES_AT_ONCE]]
+            outcomes = receiver.receive(own)
+            if any(outcome.refusal in _NOT_NOW for outcome in outcomes):
+                raise _not_taken(name)
+            taken += sum(outcome.receipt.accepted for outcome in outcomes if not outcome.replayed)
     _LOGGER.info("inbox: %d reports taken, %d refused", taken, receiver.refused.total())
+
+
+def _not_taken(name: str) -> StoreError:
+    return StoreError.of(
+        Reason.STORE_UNREACHABLE,
+        f"batches of {name}",
+        required="a restricted root that takes them",
+        came="none, or other collectors at work",
+        fix="The window is not closed. Run it again: what was taken is not taken twice.",
+    )
 
 
 def _close(session: CollectionSession, window: str, key: str) -> None:
