@@ -17,7 +17,7 @@ from browser import browser, look_at
 from collector import COLLECTION, Collection, Service, batch, day_of, pseudonym, send, this_window
 
 import tasks.collection_session as sessions
-from tasks.collection import take_inbox
+from tasks.collection_closing import take_inbox
 from tasks.collection_session import CollectionRef
 from trasgo_lib.collection.intake import Journal, Submission
 from trasgo_lib.collection.verify import verify_collection

@@ -55,7 +55,11 @@ def _run(collection: Collection) -> None:
 
 @pytest.mark.long
 def test_the_ten_largest_cells_are_found(real_data: Path, tmp_path: Path) -> None:
-    """At epsilon 2 and a million devices the tenth share (1.7 %) lies 20 errors above the eleventh's noise."""
+    """All ten are shown, by 15 errors and more; the ten largest estimates are theirs but for ties within the noise.
+
+    The tenth share is 1.71 % and the eleventh 1.64 %, less than one error of their difference (0.12 points) apart: which of
+    the two comes out larger is a matter of the key, and no estimate from these reports could tell.
+    """
     collection = Collection(tmp_path, resolutions=[7])
     collection.prepare()
     alphabet = collection.version.alphabet
@@ -71,8 +75,10 @@ def test_the_ten_largest_cells_are_found(real_data: Path, tmp_path: Path) -> Non
     share = np.array([float(row["share"]) for row in rows])
     error = np.array([float(row["standard_error"]) for row in rows])
     largest = np.argsort(truth[: len(alphabet.cells)])[-10:]
-    assert set(np.argsort(share[: len(alphabet.cells)])[-10:]) == set(largest)
-    assert all(rows[slot]["shown"] == "true" for slot in largest)
+    assert all(rows[slot]["shown"] == "true" and share[slot] > 15 * error[slot] for slot in largest)
+    found = np.argsort(share[: len(alphabet.cells)])[-10:]
+    tied = 4 * np.sqrt(2) * error[largest].max()
+    assert len(set(found) & set(largest)) >= 9 and truth[found].min() > truth[largest].min() - tied
     # 286 slots: the largest of so many normal scores passes 5 once in 6,000 keys; the key is fixed
     assert np.abs((share - truth) / error).max() < 5
     assert not [row["cell"] for row, own in zip(rows, truth, strict=True) if row["shown"] == "true" and own == 0]

@@ -1,7 +1,7 @@
 """A small published window, file for file: fixed counts, fixed time, fixed key.
 
-What was published stays readable by ``verify``, and the same counts give the same bytes. While none has been released, write
-the answers anew with ``.venv/bin/python tests/golden/test_collection_package.py``; after that, raise the format instead.
+What was published stays readable by ``verify``, and the same counts give the same bytes. While none has been released,
+write the answers anew with ``.venv/bin/python tests/golden/test_collection_package.py``; after that, raise the format.
 """
 
 from __future__ import annotations
