@@ -158,7 +158,9 @@ class ShowSpec(Model):
         description="probability that any cell nobody was in is shown: cells must clear their error at it",
         examples=["0.05"],
     )
-    confidence: ShareText = Field(default="0.95", description="of the intervals", examples=["0.95"])
+    confidence: ShareText = Field(
+        default="0.95", description="with what probability an interval is to hold the truth", examples=["0.95"]
+    )
     least_reports: int = Field(
         default=1000, ge=100, le=2**40, description="reports of a window below which nothing is shown", examples=[10000]
     )
@@ -187,6 +189,13 @@ class CollectorSpec(Model):
         description="folder or URI in the restricted zone with batches as files, in a folder for each window",
         examples=["s3://closed-data/inbox"],
     )
+
+    @field_validator("confidence", mode="after")
+    @classmethod
+    def _normal(cls, text: str) -> str:
+        if not Decimal("0.5") <= Decimal(text) <= Decimal("0.9999"):
+            raise shape_error("a share from 0.5 to 0.9999", repr(text), '"0.95" is usual.', reason=Reason.BAD_PARAMETER)
+        return text
 
 
 class CollectionConfig(Model):

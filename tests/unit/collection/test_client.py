@@ -257,6 +257,7 @@ def test_a_collection_without_points_gives_none(kept: CollectionPlan) -> None:
         ({"device": {"daily_epsilon": "1", "lifetime_epsilon": "9", "delta": "1e-9"}}, "zcdp"),
         ({"device": {"daily_epsilon": 1, "lifetime_epsilon": "9"}}, "text in quotes"),
         ({"chanel": 1}, "channel"),
+        ({"show": {"confidence": "1"}}, "0.5 to 0.9999"),
     ],
 )
 def test_a_file_that_cannot_be_meant_is_refused_with_its_line(
