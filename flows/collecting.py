@@ -12,7 +12,8 @@ from pathlib import Path
 from prefect import flow
 
 from flows.environment import home, prepare_prefect
-from tasks.collection import is_published, read_closing, require_over, require_same_plan
+from tasks.collection import is_published
+from tasks.collection_closing import read_closing, require_over, require_same_plan
 from tasks.collection_session import CollectionRef, CollectionSession, collection_of, open_collection, today
 from tasks.policies import at_boundary
 

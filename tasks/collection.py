@@ -7,91 +7,32 @@ import json
 import logging
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass
-from datetime import UTC, datetime
-from pathlib import Path
 from typing import Any
 
 import pyarrow.parquet as pq
 from prefect import task
 
-import trasgo_lib
-from tasks.collection_session import CollectionRef, CollectionSession, collection_of, collector_key, resolve
-from tasks.made_with import source_revision
+from tasks.collection_closing import (
+    Closing,
+    close,
+    closing_key,
+    read_closing,
+    require_over,
+    require_same_plan,
+    take_inbox,
+    too_few,
+)
+from tasks.collection_session import CollectionRef, CollectionSession, collection_of
 from tasks.policies import IDEMPOTENT_IO, PURE, at_boundary
-from tasks.stores import open_root
 from trasgo_lib.collection import ReportCounts, Tag, check_health, count_table, rows_of, tag_counts
 from trasgo_lib.collection.concluding import VersionCounts, conclude
-from trasgo_lib.collection.intake import ReportFile, Submission
+from trasgo_lib.collection.intake import ReportFile
 from trasgo_lib.collection.package import stage_collection
 from trasgo_lib.collection.statement import CollectionFacts, show_rule
-from trasgo_lib.errors import CheckFailedError, ConflictError, InputContractError, Reason
+from trasgo_lib.errors import CheckFailedError, Reason
 from trasgo_lib.release import MANIFEST, publish_package
 
 _LOGGER = logging.getLogger("trasgo")
-
-_REPORTS_A_PART = 1 << 18
-"""Reports that one task counts: seconds of work, and some 30 MB of the widest bits usual."""
-
-_FILES_GROUP = "files"
-"""The client group of batches that came as files."""
-
-
-@dataclass(frozen=True, slots=True)
-class Closing:
-    """What a window was closed with; written once, so that a run again counts the same files.
-
-    Args:
-        created: when, ISO 8601 with a time zone.
-        plan_digest: of the collection file it is published by.
-        files: the files of reports.
-        refused: reports that were not taken, by reason.
-        batches: batches that were taken.
-        library_version: version of this library.
-        commit: source revision, or ``unknown``.
-    """
-
-    created: str
-    plan_digest: str
-    files: tuple[ReportFile, ...]
-    refused: dict[str, int]
-    batches: int
-    library_version: str
-    commit: str
-
-    def parts(self) -> tuple[tuple[ReportFile, ...], ...]:
-        """The files in groups of so many reports, one for each task."""
-        groups: list[list[ReportFile]] = []
-        reports = _REPORTS_A_PART
-        for file in self.files:
-            if reports >= _REPORTS_A_PART:
-                groups.append([])
-                reports = 0
-            groups[-1].append(file)
-            reports += file.reports
-        return tuple(tuple(group) for group in groups)
-
-    def to_bytes(self) -> bytes:
-        """As it is stored."""
-        document = {
-            "format": 1,
-            "created": self.created,
-            "plan_digest": self.plan_digest,
-            "files": [[one.key, one.alphabet, one.channel, one.reports] for one in self.files],
-            "refused": self.refused,
-            "batches": self.batches,
-            "library_version": self.library_version,
-            "commit": self.commit,
-        }
-        return (json.dumps(document, indent=1, sort_keys=True) + "\n").encode()
-
-    @classmethod
-    def from_bytes(cls, stored: bytes) -> Closing:
-        """What ``to_bytes`` wrote."""
-        told = json.loads(stored)
-        files = tuple(ReportFile(*one) for one in told["files"])
-        texts = (told["created"], told["plan_digest"], files, told["refused"], told["batches"])
-        return cls(*texts, told["library_version"], told["commit"])
 
 
 @task(name="close window", **IDEMPOTENT_IO)
@@ -107,102 +48,15 @@ def close_window(ref: CollectionRef) -> int:
         InputContractError: no reports.
     """
     session = collection_of(ref)
-    key = f"{session.prefix(ref.window)}/closing.json"
-    if not session.restricted.exists(key):
+    if not session.restricted.exists(closing_key(session, ref.window)):
         require_over(session, ref.window)
-        _take_inbox(session, ref)
-        _close(session, ref.window, key)
+        take_inbox(session, ref)
+        close(session, ref.window)
     closing = read_closing(session, ref.window)
     require_same_plan(session, ref.window, closing)
     parts = len(closing.parts())
     _LOGGER.info("close: window %s, %d parts to count", ref.window, parts)
     return parts
-
-
-def require_same_plan(session: CollectionSession, window: str, closing: Closing) -> None:
-    """Stop when a window was closed for another collection file.
-
-    Raises:
-        ConflictError: exit 4.
-    """
-    if closing.plan_digest != session.digest:
-        raise ConflictError.of(
-            Reason.PLAN_CHANGED,
-            session.prefix(window),
-            required="the collection file this window was closed with",
-            came="one with other versions, windows, budgets or rules of what is shown",
-            fix="Restore the file, or raise release.version in it: the same reports can be published again, free.",
-        )
-
-
-def require_over(session: CollectionSession, window: str) -> None:
-    """Stop while devices may still report.
-
-    Raises:
-        ConflictError: they may, or there is no such window.
-    """
-    # imported by name at call time, so that a test can set the day
-    from tasks import collection_session
-
-    windows, today = session.plan.windows, collection_session.today()
-    if not windows.is_window(window):
-        raise ConflictError.of(
-            Reason.STATE_CONFLICT,
-            f"window {window}",
-            required=f"the first day of a window: {windows.first_day.isoformat()} and every {windows.days} days after",
-            came="another text",
-            fix="Name the first day of the window.",
-        )
-    if windows.is_open(window, today) or window > today.isoformat():
-        raise ConflictError.of(
-            Reason.STATE_CONFLICT,
-            f"window {window}",
-            required=f"a window that ended at least {windows.late_days} days ago, by UTC",
-            came="one that still takes reports",
-            fix="Run it again later.",
-        )
-
-
-def _take_inbox(session: CollectionSession, ref: CollectionRef) -> None:
-    """Batches that came as files: every line of ``<inbox>/<window>/*`` is one; files are left where they are."""
-    inbox = session.config.collector.inbox
-    if inbox is None:
-        return
-    place = resolve(session.config_path, inbox)
-    store = open_root(place, session.config.publish.restricted_s3, private=True)
-    # what lies there when the window is closed is in time
-    receiver = session.receiver(collector_key(Path(ref.home)), lambda: datetime.fromisoformat(ref.window).date())
-    taken = 0
-    for name in store.list(ref.window):
-        lines = [line for line in store.get(name).splitlines() if line.strip()]
-        outcomes = receiver.receive([Submission(_FILES_GROUP, line) for line in lines])
-        taken += sum(outcome.receipt.accepted for outcome in outcomes if not outcome.replayed)
-    _LOGGER.info("inbox: %d reports taken, %d refused", taken, receiver.refused.total())
-
-
-def _close(session: CollectionSession, window: str, key: str) -> None:
-    journal = session.journal()
-    log = journal.read(window)
-    while not log.closed and not journal.close(window, log):
-        journal.read_on(window, log)
-    journal.forget_devices(window)
-    if not log.files:
-        raise _too_few(window, "no report")
-    closing = Closing(
-        created=datetime.now(UTC).replace(microsecond=0).isoformat(),
-        plan_digest=session.digest,
-        files=tuple(log.files),
-        refused=dict(sorted(log.refused.items())),
-        batches=len(log.batches),
-        library_version=trasgo_lib.__version__,
-        commit=source_revision(),
-    )
-    session.restricted.put_once(key, closing.to_bytes())
-
-
-def read_closing(session: CollectionSession, window: str) -> Closing:
-    """What a window was closed with."""
-    return Closing.from_bytes(session.restricted.get(f"{session.prefix(window)}/closing.json"))
 
 
 @task(name="count reports", **IDEMPOTENT_IO)
@@ -291,7 +145,7 @@ def facts_of(
         if version.tag in enough
     ]
     if {part.level for part in parts} != {version.level for version in plan.versions}:
-        raise _too_few(window, f"fewer than {least} of some resolution")
+        raise too_few(window, f"fewer than {least} of some resolution")
     return CollectionFacts(
         plan=plan,
         window=window,
@@ -364,13 +218,3 @@ def _restricted_report(
             for check in checks
         ],
     }  # fmt: skip
-
-
-def _too_few(window: str, came: str) -> InputContractError:
-    return InputContractError.of(
-        Reason.NO_ROWS,
-        f"reports of window {window}",
-        required="enough reports of every resolution",
-        came=came,
-        fix="Nothing was published. Look for what was refused in the restricted root; wait for a fuller window.",
-    )

@@ -110,7 +110,9 @@ def batch(version: Version, window: str, name: str, devices: range, slots: np.nd
         slots: where they are; spread evenly when None.
     """
     where = np.array([device % len(version.alphabet.cells) for device in devices]) if slots is None else slots
-    drawn = version.channel.draw(where.astype(np.int32), Keystream(b"made-up devices of a test, fixed", window), devices.start)
+    drawn = version.channel.draw(
+        where.astype(np.int32), Keystream(b"made-up devices of a test, fixed", window), devices.start
+    )
     answers = [row.tobytes().hex() for row in drawn] if version.channel.kind == "bits" else drawn.tolist()
     document = {
         "format": 1,

@@ -17,7 +17,11 @@ from browser import browser, look_at
 from collector import COLLECTION, Collection, Service, batch, day_of, pseudonym, send, this_window
 
 import tasks.collection_session as sessions
+from tasks.collection_closing import take_inbox
+from tasks.collection_session import CollectionRef
+from trasgo_lib.collection.intake import Journal, Submission
 from trasgo_lib.collection.verify import verify_collection
+from trasgo_lib.errors import Reason, StoreError
 from trasgo_lib.keys import WrappingKey
 
 DEVICES = 6000
@@ -201,6 +205,33 @@ def test_the_service_needs_its_key_and_its_tokens(tmp_path: Path) -> None:
         assert (collection.home / name).stat().st_mode & 0o077 == 0
 
 
+def test_a_window_is_not_closed_over_batches_that_could_not_be_written(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    window, declared = this_window()
+    collection = Collection(tmp_path, window=declared, collector={"inbox": "inbox"})
+    collection.prepare()
+    inbox = tmp_path / "inbox" / window
+    inbox.mkdir(parents=True)
+    lines = [
+        batch(collection.version, window, f"line-{number:016d}", range(number, number + 1)) for number in range(70)
+    ]
+    (inbox / "batches.ndjson").write_bytes(b"\n".join(lines))
+    ref = CollectionRef(str(collection.config), "", str(collection.home), window)
+
+    def unreachable(*_: object) -> None:
+        raise StoreError.of(Reason.STORE_UNREACHABLE, "store", required="an answer", came="none", fix="Wait.")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Journal, "append", unreachable)
+        with pytest.raises(StoreError, match="not closed"):
+            take_inbox(collection.session, ref)
+    take_inbox(collection.session, ref)
+    take_inbox(collection.session, ref)
+    log = collection.session.journal().read(window)
+    assert (log.accepted, log.entries, log.closed) == (70, 2, False)
+
+
 def test_clients_that_answer_otherwise_hold_the_window(tmp_path: Path) -> None:
     """Unary clients with epsilon 1.5 instead of 2: the health check stops, exit 7; nothing is published."""
     window, declared = this_window()
@@ -215,8 +246,6 @@ def test_clients_that_answer_otherwise_hold_the_window(tmp_path: Path) -> None:
     body = json.loads(batch(wrong, window, "batch-of-wrong-clients", range(4000)))
     body["channel_version"] = right.tag.channel
     receiver = collection.session.receiver(sessions.collector_key(collection.home), sessions.today)
-    from trasgo_lib.collection.intake import Submission
-
     assert receiver.receive([Submission("android", json.dumps(body).encode())])[0].receipt.accepted == 4000
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(sessions, "today", lambda: day_of(window) + timedelta(days=40))

@@ -45,7 +45,9 @@ class Front:
 
     def post(self, body: bytes = b"{}", **headers: str) -> tuple[int, dict[str, object]]:
         own = {"Authorization": f"Bearer {self.token}", "Content-Type": "application/json"}
-        reply = self.client.post("/v1/batches", content=body, headers=own | {k.replace("_", "-"): v for k, v in headers.items()})
+        reply = self.client.post(
+            "/v1/batches", content=body, headers=own | {k.replace("_", "-"): v for k, v in headers.items()}
+        )
         assert reply.headers["Cache-Control"] == "no-store"
         assert ("Retry-After" in reply.headers) is (reply.status_code in (429, 503))
         return reply.status_code, reply.json()

@@ -10,7 +10,9 @@ from zoneinfo import ZoneInfo
 import pytest
 from ruamel.yaml import YAML
 
-from trasgo_lib.statistics import read_either
+from flows.collecting import scheduled_collection
+from trasgo_lib.collection import read_collection
+from trasgo_lib.training import read_product
 
 ROOT = Path(__file__).resolve().parents[2]
 FOLDER = ROOT / "deployments"
@@ -22,12 +24,23 @@ def _yaml(name: str) -> dict[str, Any]:
 
 
 DEPLOYMENTS = {entry["name"]: entry for entry in _yaml("prefect.yaml")["deployments"]}
+COLLECTIONS = [name for name, entry in DEPLOYMENTS.items() if "collection" in entry["tags"]]
+DRAWING = [name for name in DEPLOYMENTS if name not in COLLECTIONS]
 
 
-@pytest.mark.parametrize("name", DEPLOYMENTS)
+@pytest.mark.parametrize("name", COLLECTIONS)
+def test_a_collection_runs_by_itself_since_it_draws_from_no_account(name: str) -> None:
+    entry = DEPLOYMENTS[name]
+    _, plan = read_collection(ROOT / entry["parameters"]["config"])
+    assert name == plan.config.release.dataset and entry["tags"] == ["collection"]
+    assert entry["entrypoint"] == "flows/collecting.py:scheduled_collection"
+    assert set(entry["parameters"]) == set(scheduled_collection.parameters.properties)
+
+
+@pytest.mark.parametrize("name", DRAWING)
 def test_a_deployment_runs_its_release_file_in_the_queue_of_its_account(name: str) -> None:
     entry = DEPLOYMENTS[name]
-    _, plan, _ = read_either(ROOT / entry["parameters"]["config"])
+    plan = read_product(ROOT / entry["parameters"]["config"]).base
     assert entry["work_pool"]["work_queue_name"] == plan.account and f"account-{plan.account}" in entry["tags"]
     assert name in (plan.dataset, f"{plan.dataset}-{plan.version}")
     file, _, flow = entry["entrypoint"].partition(":")

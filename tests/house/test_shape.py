@@ -30,6 +30,8 @@ HEAVY = {
     "prefect_dask": {"flows/dask_runner.py"},
     "distributed": {"flows/dask_runner.py", "flows/dask_clusters.py"},
     "dask": {"flows/dask_clusters.py"},
+    "fastapi": {"flows/collector/app.py"},
+    "uvicorn": {"flows/collector/serving.py"},
 }
 
 

@@ -18,6 +18,7 @@ PUBLISHED = ROOT / "tests" / "golden" / "release"
 HEAVY = {
     *("pandas", "scipy", "matplotlib", "prefect", "great_expectations", "sqlalchemy", "alembic", "psycopg"),
     *("h3", "pyproj", "opendp", "dp_accounting", "sklearn", "openpyxl", "dask", "distributed", "prefect_dask"),
+    *("fastapi", "uvicorn"),
 }
 """Packages that cost a tenth of a second or more, or that a command without points, flows or a ledger does not need."""
 

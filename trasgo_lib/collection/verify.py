@@ -122,7 +122,7 @@ def _verify_statement(
     )
     least, cap = Decimal(statement["show"]["least_reports"]), Epsilon.parse(statement["device"]["lifetime_epsilon"])
     for part, extra in zip(parts, statement["shuffled"], strict=False):
-        one, claim = told.get(tuple(part.tag)), part.channel.claim
+        one, claim = told.get((part.tag.alphabet, part.tag.channel)), part.channel.claim
         if one is None:
             continue
         name = f"version {part.tag.channel}"

@@ -26,7 +26,8 @@ def test_a_token_opens_its_group_and_a_new_one_replaces_it() -> None:
 
 @pytest.mark.parametrize(
     "text",
-    [b"", b"[]", b'{"format": 1}', b'{"format": 1, "groups": {}}', b'{"format": 2, "groups": {"a": "' + b"0" * 64 + b'"}}',
+    [b"", b"[]", b'{"format": 1}', b'{"format": 1, "groups": {}}',
+     b'{"format": 2, "groups": {"a": "' + b"0" * 64 + b'"}}',
      b'{"format": 1, "groups": {"a": "token"}}', b'{"format": 1, "groups": {"A b": "' + b"0" * 64 + b'"}}'],
 )  # fmt: skip
 def test_a_token_file_of_another_form_is_refused(text: bytes) -> None:

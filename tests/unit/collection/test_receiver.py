@@ -199,9 +199,7 @@ def test_a_cut_at_any_put_loses_and_doubles_nothing(place: Place, cut: dict[str,
     assert place.reports() == 12
 
 
-def test_a_collector_that_acknowledged_first_would_lose_reports(
-    place: Place, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_collector_that_acknowledged_first_would_lose_reports(place: Place, monkeypatch: pytest.MonkeyPatch) -> None:
     """Negative control: an entry that is said to be written and is not."""
     monkeypatch.setattr(Journal, "append", lambda *_: True)
     assert place.receiver().receive([sub(1, range(10))])[0].receipt.accepted == 10

@@ -169,7 +169,7 @@ class Receiver:
             return []
         try:
             files = [
-                self._journal.put_reports(window, tag, self._known[tag], np.concatenate(parts))
+                self._journal.put_reports(window, tag, self._known[tag], _together(parts))
                 for tag, parts in draft.answers.items()
             ]
             distinct = list({one.name: one for one in draft.acknowledged}.values())
@@ -190,6 +190,12 @@ class Receiver:
         self._unrecorded[error.reason] += reports
         self.refused[error.reason] += reports
         return Outcome(refusal=error.reason)
+
+
+def _together(parts: Sequence[Answers]) -> Answers:
+    """Answers of one tag, one below the other."""
+    whole: Answers = np.concatenate(parts)  # type: ignore[assignment]  # all parts of a tag are of one type
+    return whole
 
 
 def _digest(secret: bytes, *parts: bytes) -> str:

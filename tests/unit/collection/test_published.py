@@ -1,0 +1,270 @@
+"""What is published of a window: tables, GeoJSON, maps, statement; and a verification that recomputes all of it."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import re
+import shutil
+from collections.abc import Callable
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from trasgo_lib.collection import ReportCounts, check_health, read_collection
+from trasgo_lib.collection.concluding import CSV_HEADER, VersionCounts, conclude, linkage, reports_per_cell
+from trasgo_lib.collection.geojson import counter_clockwise, fault_of, geojson_bytes
+from trasgo_lib.collection.package import csv_bytes, csv_rows, parquet_table, stage_collection
+from trasgo_lib.collection.pages import report_text
+from trasgo_lib.collection.statement import CollectionFacts, show_rule, statement_document
+from trasgo_lib.collection.verify import verify_collection
+from trasgo_lib.data.cells import cell_rings
+from trasgo_lib.release import publish_package, release_prefix, verify_release
+from trasgo_lib.release.manifest import sums_text
+from trasgo_lib.reporting.cell_map import MapCell, draw_cells, percent, shade_breaks, shade_of
+from trasgo_lib.storage import open_store
+
+FILE = """
+format: 1
+release: {dataset: heat, version: "1", title: "Made-up <devices>"}
+area: {box: ["41.64", "-87.94", "42.02", "-87.52"]}
+resolutions: RESOLUTIONS
+channel: {mechanism: optimised_unary_encoding, epsilon: "2"}
+accepted: [{mechanism: kary_randomized_response, epsilon: "1"}]
+window: {first_day: "2026-01-05", days: 7, late_days: 3}
+device: {daily_epsilon: "2", lifetime_epsilon: "52"}
+publish: {store: store}
+"""
+
+
+def facts_of(folder: Path, resolutions: str = "[5]", reports: int = 40_000) -> CollectionFacts:
+    """A window whose counts are their expectations: half of the devices in the first cell of each resolution."""
+    path = folder / "collection.yaml"
+    path.write_text(FILE.replace("RESOLUTIONS", resolutions), encoding="utf-8")
+    _, plan = read_collection(path)
+    parts = []
+    for version in plan.versions:
+        channel = version.channel
+        p, q = float(channel.p), float(channel.q)
+        share = np.full(channel.slots, 0.5 / (channel.slots - 2))
+        share[0], share[-2] = 0.5, 0.0
+        counts = np.round(reports * (q + share * (p - q))).astype(np.int64)
+        if channel.kind == "slot":
+            counts[-1] += reports - counts.sum()
+        parts.append(
+            VersionCounts(version.level, version.alphabet, channel, ReportCounts(channel.kind, counts, reports, {}))
+        )
+    return CollectionFacts(
+        plan=plan,
+        window="2026-01-05",
+        parts=parts,
+        left_out=[],
+        tables=conclude(parts, show_rule(plan)),
+        health={part.tag: check_health(part.channel, part.counted, part.alphabet) for part in parts},
+        created="2026-01-16T00:00:00+00:00",
+        library_version="0.1.0",
+        commit="unknown",
+    )
+
+
+@pytest.fixture(scope="module")
+def facts(tmp_path_factory: pytest.TempPathFactory) -> CollectionFacts:
+    return facts_of(tmp_path_factory.mktemp("facts"))
+
+
+@pytest.fixture(scope="module")
+def package(facts: CollectionFacts, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("package")
+    staged = stage_collection(facts, folder / "work", None)
+    publish_package(staged, open_store(folder / "public"), release_prefix("heat", facts.version))
+    return folder / "public" / "heat" / facts.version
+
+
+def test_estimates_undo_the_noise_and_weights_are_stated(facts: CollectionFacts) -> None:
+    (table,) = facts.tables
+    assert table.reports == 80_000 and sum(table.weights.values()) == pytest.approx(1)
+    assert table.share[0] == pytest.approx(0.5, abs=1e-3) and table.shown[0]
+    assert not table.shown[-2:].any(), "neither other nor nobody is a place"
+    assert table.share_on_map.min() >= 0 and table.share_on_map.sum() == pytest.approx(1)
+    assert reports_per_cell(table).is_steady is (80_000 / table.alphabet.slots >= 10_000)
+    assert linkage(table).least_devices > 20 and linkage(table).small == ()  # type: ignore[operator]
+
+
+def test_of_several_resolutions_children_stand_under_shown_parents(tmp_path: Path) -> None:
+    facts = facts_of(tmp_path, "[4, 5]")
+    coarse, fine = facts.tables
+    parents = fine.alphabet.slots_in(coarse.alphabet)
+    assert all(coarse.shown[parents[slot]] for slot in np.flatnonzero(fine.shown))
+    sums = np.bincount(parents, fine.share, minlength=coarse.alphabet.slots)
+    assert np.allclose(sums, coarse.share, atol=1e-9)
+    publish_package(stage_collection(facts, tmp_path / "w", None), open_store(tmp_path / "p"), "heat/v")
+    assert verify_collection(tmp_path / "p" / "heat" / "v").passed
+
+
+def test_every_form_of_the_data_says_the_same(facts: CollectionFacts, package: Path) -> None:
+    rows = csv_rows(tuple(facts.tables))
+    assert [tuple(row) for row in csv.reader(io.StringIO(csv_bytes(rows).decode(), newline=""))] == rows
+    assert rows[0] == CSV_HEADER and parquet_table(rows).num_rows == len(rows) - 1
+    (table,) = facts.tables
+    document = json.loads((package / "data" / "heat-5.geojson").read_bytes())
+    rings = cell_rings(table.alphabet.cells)
+    assert fault_of(document, table.rows(), rings) is None
+    for feature in document["features"]:
+        (ring,) = feature["geometry"]["coordinates"]
+        assert ring[0] == ring[-1] and len(ring) >= 6
+        area = sum(a[0] * b[1] - b[0] * a[1] for a, b in pairwise(ring))
+        assert area > 0, "an outer ring runs counter-clockwise"
+        assert -88 < ring[0][0] < -87 and 41 < ring[0][1] < 43, "longitude comes first"
+        assert ("share" in feature["properties"]) is feature["properties"]["shown"]
+
+
+def test_a_geojson_of_other_figures_cells_or_winding_is_told(facts: CollectionFacts) -> None:
+    (table,) = facts.tables
+    rings = cell_rings(table.alphabet.cells)
+
+    def fault(change: Callable[[Any], Any]) -> str | None:
+        document = json.loads(geojson_bytes(table))
+        changed = change(document)
+        return fault_of(document if changed is None else changed, table.rows(), rings)
+
+    def turn(document: Any) -> None:
+        document["features"][1]["geometry"]["coordinates"][0].reverse()
+
+    assert fault(lambda document: None) is None
+    assert fault(turn) == "other corners than the cell's, or another winding"
+    assert fault(lambda document: document["features"][0]["properties"].update(share=0.4)) is not None
+    assert fault(lambda document: document["features"].pop() and None) == "other cells"
+    assert fault(lambda document: []) == "no FeatureCollection"
+    square = [(0.0, 0.0), (0.0, 1.0), (1.0, 1.0), (1.0, 0.0)]
+    assert counter_clockwise(square) == square and counter_clockwise(square[::-1]) == square
+
+
+def _changed(package: Path, folder: Path, path: str, change: Callable[[Any], Any]) -> Path:
+    """A copy in which one JSON file is changed and every digest is made right again."""
+    from trasgo_lib.release import documents
+    from trasgo_lib.release.manifest import staged_file
+
+    copy = folder / "copy"
+    shutil.copytree(package, copy)
+    document = json.loads((copy / path).read_text(encoding="utf-8"))
+    change(document)
+    (copy / path).write_text(json.dumps(document), encoding="utf-8")
+    manifest = json.loads((copy / "manifest.json").read_text(encoding="utf-8"))
+    names = [entry["path"] for entry in manifest["files"] if entry["path"] != "SHA256SUMS"]
+    files = [staged_file(name, copy / name) for name in names]
+    (copy / "SHA256SUMS").write_text(sums_text(files), encoding="utf-8")
+    files.append(staged_file("SHA256SUMS", copy / "SHA256SUMS"))
+    manifest["files"] = [
+        {"path": file.key, "sha256": file.sha256, "bytes": file.bytes}
+        for file in sorted(files, key=lambda one: one.key)
+    ]
+    (copy / "manifest.json").write_bytes(documents.dump(manifest, "manifest"))
+    return copy
+
+
+def _one_more(document: Any) -> None:
+    document["versions"][0]["counts"][3] += 1
+
+
+def _more_reports(document: Any) -> None:
+    document["versions"][0]["reports"] += 1000
+
+
+def _other_epsilon(document: Any) -> None:
+    document["versions"][0]["epsilon_per_report"] = "1.000000"
+
+
+def _other_claim(document: Any) -> None:
+    document["versions"][0]["channel"]["epsilon"] = "1"
+
+
+def _other_weight(document: Any) -> None:
+    document["versions"][0]["weight"] = 0.5
+
+
+def _shuffled(document: Any) -> None:
+    document["shuffled"][0]["epsilon"] = "0.0001"
+
+
+def _no_cap(document: Any) -> None:
+    document["device"]["lifetime_epsilon"] = "0.5"
+
+
+def _no_small(document: Any) -> None:
+    document["linkage"]["levels"][0]["shown"] += 1
+
+
+def _other_cell(document: Any) -> None:
+    document["cells"][0] = document["cells"][1]
+
+
+@pytest.mark.parametrize(
+    ("path", "change", "check"),
+    [
+        ("data/counts.json", _one_more, "estimates"),
+        ("data/counts.json", _more_reports, "sum of the reports"),
+        ("statement.json", _other_epsilon, "losses of a device"),
+        ("channels.json", _other_claim, "certificates"),
+        ("statement.json", _other_weight, "weight"),
+        ("statement.json", _shuffled, "shuffled bound"),
+        ("statement.json", _no_cap, "within the lifetime cap"),
+        ("statement.json", _no_small, "linkage test"),
+        ("data/heat-5.geojson", lambda document: document["features"].reverse(), "GeoJSON equals CSV"),
+    ],
+)
+def test_a_lie_in_any_document_is_found_although_its_digests_fit(
+    package: Path, tmp_path: Path, path: str, change: Callable[[Any], Any], check: str
+) -> None:
+    report = verify_collection(_changed(package, tmp_path, path, change))
+    assert check in {result.name for result in report.failures}
+    assert "digest" not in {result.name for result in report.failures}
+
+
+def test_an_alphabet_of_other_cells_is_found(package: Path, tmp_path: Path) -> None:
+    (name,) = [path.relative_to(package).as_posix() for path in (package / "alphabets").iterdir()]
+    assert not verify_collection(_changed(package, tmp_path, name, _other_cell)).passed
+
+
+def test_what_is_right_passes_and_only_where_it_is_judged(package: Path, tmp_path: Path) -> None:
+    assert verify_collection(_changed(package, tmp_path, "statement.json", lambda document: None)).passed
+    unjudged = verify_release(package)
+    assert [result.name for result in unjudged.failures] == ["counts"]
+
+
+def test_the_statement_says_what_a_device_paid(facts: CollectionFacts) -> None:
+    document = statement_document(facts)
+    assert [one["epsilon_per_window"] for one in document["versions"]] == ["2.000000", "1.000000"]
+    assert all(one["memoisation"].startswith("none") for one in document["versions"])
+    assert document["device"]["lifetime_epsilon"] == "52" and "No account is charged" in document["ledger"]
+    assert all(one["assumptions"] and one["epsilon"] for one in document["shuffled"])
+    words = report_text(facts)
+    assert "do not say that nobody was there" in words and "epsilon 2.000000 a report" in words
+
+
+def test_a_map_shades_what_stands_out_and_escapes_what_people_wrote(facts: CollectionFacts, package: Path) -> None:
+    svg = (package / "map-5.svg").read_text(encoding="utf-8")
+    (table,) = facts.tables
+    assert svg.count("<path d=") == len(table.alphabet.cells) + 1, "every cell, and the scale"
+    assert svg.count('fill-opacity="0.4" stroke-opacity="0.45"') == int((~table.shown[:-2]).sum())
+    assert "hidden by noise" in svg and " km</text>" in svg and "href" not in svg
+    page = (package / "map.html").read_text(encoding="utf-8")
+    assert "Made-up &lt;devices&gt;" in page and "<devices>" not in page
+    assert re.search(r"script-src 'sha256-[A-Za-z0-9+/]{43}='", page) and "http" not in page.replace(
+        "http-equiv", ""
+    ).replace("http://www.w3.org/2000/svg", "")
+
+
+def test_shades_have_equal_ratios_and_few_values_one_shade() -> None:
+    breaks = shade_breaks([0.0, 0.001, 0.1, -1.0])
+    assert len(breaks) == 5 and breaks[1] / breaks[0] == pytest.approx(100 ** (1 / 5))
+    assert [shade_of(share, breaks) for share in (0.001, 0.1, 0.0001)] == [0, 4, 0]
+    assert shade_breaks([0.2, 0.21]) == (0.2,) and shade_breaks([0.0]) == ()
+    assert [percent(value) for value in (0.366, 0.0, 1e-7)] == ["36.6 %", "0 %", "1.0e-05 %"]
+    with pytest.raises(ValueError, match="at least one cell"):
+        draw_cells([], "nothing")
+    lonely = draw_cells([MapCell("a", [(0, 0), (0, 1), (1, 1)], None, "hidden")], "one")
+    assert lonely.breaks == () and lonely.svg.startswith("<svg")
