@@ -7,12 +7,17 @@ import shutil
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
 from hypothesis import settings
-from s3_server import S3Server, running_s3
 
 from flows.environment import prepare_prefect
+
+if TYPE_CHECKING:
+    from s3_server import S3Server
+
+# Nothing of trasgo_lib is imported here: lines begin to be counted after this file was read.
 
 pytest_plugins = ("postgresql_server",)
 
@@ -48,6 +53,8 @@ def orchestrator_ports() -> Iterator[None]:
 @pytest.fixture(scope="session")
 def s3_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[S3Server]:
     """A real S3 server, started for the first test that asks; it comes with the lock, so its absence is a failure."""
+    from s3_server import running_s3
+
     root = tmp_path_factory.mktemp("s3")
     with running_s3(root) as server:
         yield server

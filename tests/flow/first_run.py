@@ -1,4 +1,4 @@
-"""An office that has published version 1: a test that only goes on from there takes a copy instead of running once more.
+"""An office that has published version 1: a test that only goes on from there takes a copy and runs nothing once more.
 
 Versions that wait cannot be copied so: their terms of publication, with the place of the public root, are on record.
 """
