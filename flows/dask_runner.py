@@ -26,7 +26,10 @@ CONNECT_SECONDS = 30
 """How long a scheduler may take to answer."""
 
 _LOOK_SECONDS = 2.0
-"""How often a run that waits for draws looks whether there are workers, and how long that look may take."""
+"""How often a run that waits for draws looks whether there are workers."""
+
+_ANSWER_SECONDS = 10.0
+"""How long a scheduler may take to say so; one that does not has none."""
 
 
 class _OwnSettingsClient(Client):
@@ -87,7 +90,7 @@ def require_same(ours: Mapping[str, str], found: Iterable[Mapping[str, str]], wh
         )
 
 
-class _Workers:
+class Workers:
     """Whether a scheduler has workers; a run does not wait for ever for some to come.
 
     Args:
@@ -106,7 +109,7 @@ class _Workers:
             StoreError: every look for so long found none.
         """
         try:
-            cores = self._client.sync(self._client.scheduler.ncores, callback_timeout=_LOOK_SECONDS)
+            cores = self._client.sync(self._client.scheduler.ncores, callback_timeout=_ANSWER_SECONDS)
         except (OSError, TimeoutError):
             cores = {}
         if cores:
@@ -127,7 +130,7 @@ class _Workers:
 class _Future(PrefectDaskFuture[Any]):
     """What a worker came to; a worker that is lost for good is an error of ours."""
 
-    workers: _Workers
+    workers: Workers
 
     def result(self, timeout: float | None = None, raise_on_failure: bool = True) -> Any:
         """The value of a task.
@@ -170,7 +173,7 @@ class DaskRunner(DaskTaskRunner):
     def __init__(self, address: str, security: Security, orchestrator: str, wait_s: int) -> None:
         super().__init__(address=address, client_kwargs={"security": security, "timeout": CONNECT_SECONDS})
         self._security, self._orchestrator, self._wait_s = security, orchestrator, wait_s
-        self._workers: _Workers | None = None
+        self._workers: Workers | None = None
 
     def duplicate(self) -> Self:
         """Another one for the same cluster."""
@@ -187,7 +190,7 @@ class DaskRunner(DaskTaskRunner):
             made: _Client = _Client(self.address, **self.client_kwargs)  # type: ignore[no-untyped-call]
             client = self._exit_stack.enter_context(made)
             client.orchestrator = self._orchestrator
-            self._client, self._workers = client, _Workers(client, self._wait_s)
+            self._client, self._workers = client, Workers(client, self._wait_s)
         return self._client
 
     def submit(  # type: ignore[override]
@@ -200,5 +203,5 @@ class DaskRunner(DaskTaskRunner):
         """Hand a task to the scheduler."""
         future = super().submit(task, parameters, wait_for, dependencies)  # type: ignore[arg-type]
         made = _Future(wrapped_future=future.wrapped_future, task_run_id=future.task_run_id)
-        made.workers = cast(_Workers, self._workers)
+        made.workers = cast(Workers, self._workers)
         return made

@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterator
 from contextlib import ExitStack, closing, contextmanager
 from itertools import count
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import cloudpickle
@@ -33,7 +34,7 @@ import flows.dask_runner
 import flows.release
 from flows.dask_runner import run_on_same_code
 from tasks.made_with import deciders_of_bits
-from trasgo_lib.errors import ConflictError
+from trasgo_lib.errors import ConflictError, Reason, StoreError
 from trasgo_lib.storage import open_store
 
 PRELOAD = Path(__file__).with_name("worker_preloads.py")
@@ -234,11 +235,13 @@ def test_a_value_in_an_error_of_a_worker_goes_nowhere(
     assert MARK not in answer.text and MARK not in caplog.text
 
 
+@pytest.mark.long
 def test_workers_that_are_gone_for_good_end_the_run_and_the_next_one_goes_on(
     places: Places, threads: Whole, marks: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The only worker dies in the middle of a draw and nobody starts another; a minute goes by from look to look."""
-    monkeypatch.setattr(flows.dask_runner, "monotonic", count(0, 60).__next__)
+    """The only worker dies in the middle of a draw and nobody starts another; then a minute goes by from look to look."""
+    minutes = count(0, 60)
+    monkeypatch.setattr(flows.dask_runner, "monotonic", lambda: next(minutes) if (marks / "died").exists() else 0)
     office = _prepared(places.office("sqlite", "folder"), "threads")
     with _cluster(tmp_path, {DO: "die"}, workers=1, of_workers=("--no-nanny",)) as address:
         office.release["runner"] = {"dask": {"address": address, "shared_disk": True, "wait_s": 150}}
@@ -332,6 +335,40 @@ def test_a_worker_with_other_code_is_refused_before_anything_is_charged(
         answer.text
     )
     assert office.charges() == [] and office.spent() == "0"
+
+
+@pytest.mark.parametrize(
+    ("seen", "ends_at"),
+    [
+        (["none"] * 9, 3),
+        (["one", "none", "none", "one", "none", "none", "none", "none"], 7),
+        (["silence"] * 9, 3),
+        (["one", "none", "none"] * 4, None),
+    ],
+)
+def test_a_run_waits_so_long_for_a_worker_and_no_longer(
+    monkeypatch: pytest.MonkeyPatch, seen: list[str], ends_at: int | None
+) -> None:
+    """Looks are a minute apart and the wait is 150 s; a worker that comes in between sets it back."""
+    monkeypatch.setattr(flows.dask_runner, "monotonic", count(0, 60).__next__)
+    answers = iter(seen)
+
+    def ask(*_: object, **__: object) -> dict[str, int]:
+        answer = next(answers)
+        if answer == "silence":
+            raise TimeoutError
+        return {"a worker": 1} if answer == "one" else {}
+
+    client = SimpleNamespace(sync=ask, scheduler=SimpleNamespace(ncores=None))
+    workers = flows.dask_runner.Workers(client, 150)  # type: ignore[arg-type]
+    for _ in range(len(seen) if ends_at is None else ends_at):
+        workers.require()
+    if ends_at is not None:
+        with pytest.raises(StoreError) as caught:
+            workers.require()
+        fault = caught.value.faults[0]
+        assert (fault.reason, fault.came, caught.value.exit_code) == (Reason.WORKERS_LOST, "none", 10)
+        assert "150 s" in fault.required
 
 
 def test_a_worker_that_comes_later_with_other_packages_does_no_task() -> None:
