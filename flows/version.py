@@ -6,13 +6,14 @@ The command and the scheduled flow both go through here, so that neither can lea
 from __future__ import annotations
 
 import logging
+import os
 from contextlib import AbstractContextManager, nullcontext
 
 from flows.outcome import Outcome, finished, outcome_of
 from tasks.session import RunRef, Session, now, open_session
 from tasks.signing import require_signing_key
 from tasks.workspace import Workspace
-from trasgo_lib.errors import ConflictError, InputContractError, Reason
+from trasgo_lib.errors import ConflictError, InputContractError, InterruptedRunError, Reason, TrasgoError
 from trasgo_lib.records import waiting_of
 
 
@@ -55,16 +56,41 @@ def _execute(ref: RunRef, session: Session) -> None:
 
     workspace = Workspace(session.work)
     workspace.clear_faults()
+    told: TrasgoError | None
     try:
         with children_end_with_this_process():
             _run_flow(ref, session)
     except InputContractError:
-        counted = workspace.read_faults()
-        if counted is None:
+        told = workspace.read_faults()
+        if told is None:
             raise
+    except RuntimeError as error:
+        if not _never_started(error):
+            raise
+        told = _too_slow()
     else:
         return
-    raise counted
+    raise told from None
+
+
+def _never_started(error: RuntimeError) -> bool:
+    """Whether an error comes from the start of the embedded server: told by its place, not by its text."""
+    trace = error.__traceback__
+    while trace is not None and trace.tb_next is not None:
+        trace = trace.tb_next
+    return trace is not None and trace.tb_frame.f_globals.get("__name__") == "prefect.server.api.server"
+
+
+def _too_slow() -> TrasgoError:
+    seconds = os.environ.get("PREFECT_SERVER_EPHEMERAL_STARTUP_TIMEOUT_SECONDS", "a few")
+    return InterruptedRunError.of(
+        Reason.INTERRUPTED,
+        "the orchestrator",
+        required=f"an embedded server that answers within {seconds} s",
+        came="none: the machine is busy, or its loopback is closed",
+        fix="Run again, with a larger PREFECT_SERVER_EPHEMERAL_STARTUP_TIMEOUT_SECONDS, or name a server of your own in"
+        " PREFECT_API_URL. This run drew nothing.",
+    )
 
 
 def _run_flow(ref: RunRef, session: Session) -> None:

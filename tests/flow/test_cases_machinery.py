@@ -13,6 +13,7 @@ import shutil
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 from desk import Desk, category, drop, number, public
@@ -78,6 +79,20 @@ def test_b83_a_slow_first_start_is_waited_for_and_documented(tmp_path: Path) -> 
     assert timeout >= 180 and analytics is False and persist is False
     runbook = (ROOT / "deployments" / "README.md").read_text(encoding="utf-8")
     assert "PREFECT_SERVER_EPHEMERAL_STARTUP_TIMEOUT_SECONDS" in runbook
+
+
+@pytest.mark.parametrize(("module", "code"), [("prefect.server.api.server", 11), ("prefect.flow_engine", 1)])
+def test_b83_a_server_that_never_answers_is_told_in_words(
+    office: Office, monkeypatch: pytest.MonkeyPatch, module: str, code: int
+) -> None:
+    source = "def start(*_):\n    raise RuntimeError('age 44')\n"
+    there: dict[str, Any] = {"__name__": module}
+    exec(compile(source, "server.py", "exec"), there)  # noqa: S102 an error raised as if in that module
+    monkeypatch.setattr("flows.version._run_flow", there["start"])
+    office.open()
+    answer = office.run()
+    assert answer.exit_code == code and "age 44" not in answer.text
+    assert ("an embedded server that answers within" in answer.text) == (code == 11)
 
 
 def test_b85_the_lock_holds_together_without_the_reference_library() -> None:
