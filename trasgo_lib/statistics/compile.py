@@ -86,7 +86,9 @@ def compile_statistics(loaded: LoadedStatistics) -> StatisticsPlan:
         is_parted = len(faults.found) == before
         check_composition(config, queries, columns)
         for position, spec in enumerate(config.queries):
-            query = _compile(with_part(spec, config) if is_parted else spec, ("queries", position), columns, base, config)
+            query = _compile(
+                with_part(spec, config) if is_parted else spec, ("queries", position), columns, base, config
+            )
             if query is not None:
                 queries.append(query)
         if len(queries) == len(config.queries) and not faults.found:
