@@ -17,13 +17,13 @@ from datetime import UTC, datetime
 from functools import lru_cache, partial
 from pathlib import Path
 
+from tasks.affordable import part_of, require_first_round, require_same_terms
 from tasks.heartbeat import HeldLease, kept_alive, may_be_alive
 from tasks.places import open_records, publication_terms, work_folder, wrapping_key
 from tasks.stores import open_root, remove_below
-from trasgo_lib.amounts import Epsilon
 from trasgo_lib.budget import Cost
 from trasgo_lib.data import source_digest, stage_prefix
-from trasgo_lib.errors import BudgetError, ConflictError, Reason, StoreError
+from trasgo_lib.errors import ConflictError, Reason, StoreError
 from trasgo_lib.keys import (
     KeyedDigest,
     WrappingKey,
@@ -32,19 +32,15 @@ from trasgo_lib.keys import (
     new_secret,
     root_context,
 )
-from trasgo_lib.loop import first_step
 from trasgo_lib.noise import Keystream
 from trasgo_lib.plan import ReleasePlan
-from trasgo_lib.records import Account, Event, Publication, Records, Reservation, State, VersionRecord
+from trasgo_lib.records import Event, Publication, Records, Reservation, State, VersionRecord
 from trasgo_lib.release import release_prefix
 from trasgo_lib.statistics import StatisticsPlan
 from trasgo_lib.storage import ObjectStore
 from trasgo_lib.training import TrainingPlan, read_product
 
 _LOGGER = logging.getLogger("trasgo")
-
-_NOTHING = Epsilon(0)
-"""What was looked at before a first round."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -224,74 +220,25 @@ class Session:
         """Stop before data is opened when the account is absent, counts other units, or cannot pay for a first round.
 
         Raises:
-            BudgetError: no such account, or too little is left.
-            ConflictError: it was opened for another unit.
+            BudgetError: no such account, too little is left, or a draw that it does not take.
+            ConflictError: it was opened for another unit, or without the part that the file names.
         """
-        plan = self.plan
-        account = self.records.account(plan.account)
-        bound, asked = (account.terms.unit, account.terms.max_rows), (plan.privacy_unit, plan.max_rows)
-        if bound != asked:
-            raise ConflictError.of(
-                Reason.ACCOUNT_MISMATCH,
-                f"account {plan.account}",
-                required=f"unit {bound[0]} with at most {bound[1]} rows, as it was opened",
-                came=f"unit {asked[0]} with at most {asked[1]} rows",
-                fix="Correct privacy.unit, or open an account for this unit.",
-            )
-        self._require_declared_part(account)
-        self._require_first_round(account)
-
-    def _require_declared_part(self, account: Account) -> None:
-        """The part this version's data are of must be one that the account declared when it was opened."""
-        asked = self.plan.config.privacy.partition
-        if asked is None:
-            return
-        declared = account.terms.partition(asked.of)
-        if declared is None or asked.part not in declared.parts or asked.parts_per_unit != declared.parts_per_unit:
-            known = "; ".join(
-                f"{one.name} (parts_per_unit {one.parts_per_unit}): {', '.join(one.parts)}"
-                for one in account.terms.partitions
-            )
-            raise ConflictError.of(
-                Reason.ACCOUNT_MISMATCH,
-                f"account {self.plan.account}",
-                required=f"a part that it declared when it was opened: {known or 'none was declared'}",
-                came=f"{asked.of}: {asked.part}, parts_per_unit {asked.parts_per_unit}",
-                fix="Correct privacy.partition, or take it out: the version is then charged in full.",
-            )
+        account = self.records.account(self.plan.account)
+        require_same_terms(account, self.plan)
+        # a version that was charged before has paid for its first round already; ``reserve`` judges the rest
+        if self.spent().is_zero:
+            require_first_round(self.records, account, self.plan, self.statistics or self.training)
 
     @property
     def part(self) -> tuple[str, str] | None:
         """The declared partition and part that this version's data are of; None when they are of all units."""
-        declared = self.plan.config.privacy.partition
-        return None if declared is None else (declared.of, declared.part)
+        return part_of(self.plan)
 
     def account_to_date(self) -> Cost:
         """The account up to this version's last charge: later charges of other versions must not change its files."""
         plan = self.plan
         own = self.records.charges_of(plan.dataset, plan.version)
         return self.records.to_date(plan.account, own[-1].seq)
-
-    def _require_first_round(self, account: Account) -> None:
-        """A version that was charged before has paid for its first round already; ``reserve`` judges the rest."""
-        if not self.spent().is_zero:
-            return
-        plan = self.plan
-        if self.statistics is not None:
-            events = [charge.event for charge in self.statistics.charges]
-        elif self.training is not None:
-            events = [event for _, event in self.training.charges]
-        else:
-            events = [plan.unit(name).event(level, _NOTHING) for name, level in first_step(plan).levels]
-        needed = self.records.quote(plan.account, events, self.part)
-        if not (account.spent + needed).fits(account.terms.cap):
-            raise BudgetError.of(
-                Reason.OVER_CAP,
-                f"account {plan.account}",
-                required=f"enough left for the first draws: {account.terms.in_words(needed)}",
-                came=account.terms.in_words(account.left),
-                fix="Lower the first levels, or agree on a new account with those who protect this population.",
-            )
 
     def source_digest(self) -> str:
         """Keyed digest of the source file as it is now, hex; private.

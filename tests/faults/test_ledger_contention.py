@@ -16,8 +16,8 @@ from typing import Any
 import psycopg
 import pytest
 
-from trasgo_lib.amounts import Epsilon
-from trasgo_lib.budget import Cost, PureEvent
+from trasgo_lib.amounts import Delta, Epsilon, Rho
+from trasgo_lib.budget import Cost, GaussianEvent, Partition, PureEvent
 from trasgo_lib.errors import BudgetError
 from trasgo_lib.records import AccountTerms, Records, Reservation
 
@@ -185,3 +185,62 @@ def test_the_control_overspends_on_a_server(postgres_server: Any, postgres_datab
         spent = connection.execute("SELECT spent FROM account").fetchone()[0]
     assert granted > Epsilon.parse(tight.cap).units
     assert spent < granted
+
+
+RHO = Load(2, 40, "0.5")
+"""Two processes that ask for 0.8 of a cap of 0.5, each for a part of its own and for everyone in turn."""
+
+
+def charge_in_rho(place: str, number: int, load: Load, gate: Any, answers: Any) -> None:
+    """Reserve concentrated draws of one account in rho, whose parts compose in parallel."""
+    granted, errors = [], []
+    gate.wait(timeout=120)
+    try:
+        records = Records.open(place)
+        with records.lease("cps", "set-up", f"process {number}", may_be_alive=lambda _: False):
+            if number == 0:
+                region = Partition("region", ("part 0", "part 1"), 1)
+                cap = Cost.of(rho=load.cap)
+                terms = AccountTerms("cps", "US adults", "row", 1, "zcdp, delta 0.000001", cap, (region,))
+                records.open_account(terms, b"k", "ana", AT)
+                for one in ("0", "1", "everyone"):
+                    records.create_version("cps", one, "cps", b"w", one[0] * 64, "ana", AT)
+                    records.freeze("cps", one, "2" * 64, "1" * 64, "ana", AT)
+        gate.wait(timeout=120)
+        for attempt in range(load.attempts):
+            own = attempt % 2 == 0
+            version = str(number) if own else "everyone"
+            asked = Reservation(
+                account="cps",
+                dataset="cps",
+                version=version,
+                commitment=version[0] * 64,
+                unit=f"unit {number}",
+                chain_digest="d" * 64,
+                attempt=attempt,
+                level="0.01",
+                input_digest="1" * 64,
+                event=GaussianEvent(Rho.parse("0.02"), Delta(1)),
+                part=("region", f"part {number}") if own else None,
+            )
+            try:
+                granted.append((own, records.reserve(asked, AT).hash))
+            except BudgetError:
+                continue
+    except Exception as error:  # noqa: BLE001 - whatever it is, the parent shows it
+        errors.append(repr(error))
+    answers.put((number, granted, errors))
+
+
+def test_an_account_in_rho_is_not_overspent_by_two_processes(place: str) -> None:
+    found = hammer(charge_in_rho, place, RHO)
+    assert [errors for _, _, errors in found] == [[], []]
+    records = Records.open(place, create=False)
+    account = records.account("cps")
+    of_part = {number: sum(own for own, _ in granted) for number, granted, _ in found}
+    of_all = sum(not own for _, granted, _ in found for own, _ in granted)
+    # each grant is 0.02; the account has lost what everyone lost and what the costlier part lost
+    assert account.spent == Cost.of(rho=f"{(of_all + max(of_part.values())) * 0.02:.2f}")
+    assert account.spent.fits(Cost.of(rho=RHO.cap)) and account.left.rho < Rho.parse("0.02")
+    assert sum(of_part.values()) + of_all > 25  # more draws than a sum over both parts would have let pass
+    assert records.check_chain().ok

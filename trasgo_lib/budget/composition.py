@@ -129,7 +129,8 @@ def pld_epsilon_of_sampled_gaussian(event: SampledGaussianEvent, max_rows: int =
 
     def fails(epsilon: float) -> float:
         each = epsilon / group
-        return float(law.get_delta_for_epsilon(each)) * math.expm1(epsilon) / math.expm1(each)
+        one: float = law.get_delta_for_epsilon(each)
+        return one * math.expm1(epsilon) / math.expm1(each)
 
     low, high = 0.0, 1.0
     while fails(high) > target:
