@@ -2,9 +2,9 @@
 
 The files hold one row, the canary, whose gradient has the clipping norm and points one way or the other. An observer
 sees the noisy sums, or the weights. Half of what each side shows chooses sets of it; the other half tests them by
-Clopper-Pearson bounds at a joint level of 99.9 % (``test_black_box_bound``), so a right training passes its charge under
-at most one set of keys in a thousand. The charge is made at a delta of 0.01, where a few thousand draws see it; the
-delta a release is charged at is a matter of the same law's tails.
+Clopper-Pearson bounds at a joint level of 99.9 % (``test_black_box_bound``), so a right training passes its charge
+under at most one set of keys in a thousand. The charge is made at a delta of 0.01, where a few thousand draws see it;
+the delta a release is charged at is a matter of the same law's tails.
 """
 
 from __future__ import annotations
