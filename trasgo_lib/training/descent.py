@@ -97,7 +97,7 @@ def descend(
     for step in range(law.steps):
         drawn = sample(law, rows, step, samples)
         noisy = noisy_sum(law, _gradient_sum(law, weights, drawn, inputs, labels), step, table, noise)
-        moved = noisy * (law.learning_rate * law.clip_norm / 2.0**law.grid_bits / law.expected_rows)
+        moved = noisy.astype(np.float64) * (law.learning_rate * law.clip_norm / 2.0**law.grid_bits / law.expected_rows)
         weights = [layer - part for layer, part in zip(weights, _layers(moved, law.shapes), strict=True)]
         if step >= kept_from:
             total = [layer + now for layer, now in zip(total, weights, strict=True)]

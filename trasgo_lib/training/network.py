@@ -99,13 +99,15 @@ def shares(scores: Matrix) -> Matrix:
         second = _logistic()[_place(scores[:, 0])]
         return np.stack([1 - second, second], axis=1)
     powers = _powers()[_place(scores - scores.max(axis=1, keepdims=True), lowest=-2 * HIGHEST)]
-    return powers / powers.sum(axis=1, keepdims=True)
+    found: Matrix = powers / powers.sum(axis=1, keepdims=True)
+    return found
 
 
 def _output_errors(scores: Matrix, labels: NDArray[np.int64]) -> Matrix:
     found = _rounded(shares(scores), _OUTPUT_ERROR_BITS)
     if scores.shape[1] == 1:
-        return found[:, 1:] - (labels == 1)[:, None]
+        second: Matrix = found[:, 1:] - (labels == 1)[:, None]
+        return second
     found[np.arange(len(labels)), labels] -= 1
     return found
 
@@ -119,7 +121,8 @@ def _with_ones(values: Matrix) -> Matrix:
 
 
 def _place(scores: Matrix, lowest: int = -HIGHEST) -> NDArray[np.int64]:
-    return ((scores - lowest) * 2**_SCORE_BITS).astype(np.int64)
+    places: NDArray[np.int64] = ((scores - lowest) * 2**_SCORE_BITS).astype(np.int64)
+    return places
 
 
 @cache
