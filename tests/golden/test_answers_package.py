@@ -79,6 +79,16 @@ def test_another_number_gives_other_bytes(tmp_path: Path, monkeypatch: pytest.Mo
     assert "statement.json" not in differ
 
 
+def test_the_how_to_runs_as_it_stands(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    """Two cells of the table hold 280 noisy rows together, give or take 2.1 standard deviations of two draws."""
+    text = (GOLDEN / "HOWTO_USE.md").read_text(encoding="utf-8")
+    script = text.split("```python\n")[1].split("```")[0]
+    monkeypatch.chdir(GOLDEN)
+    exec(compile(script, "HOWTO_USE.md", "exec"), {})  # noqa: S102 the script of our own golden file
+    said = capsys.readouterr().out
+    assert "280, 95 %: 263 to 297" in said and "withheld" not in said.split("southerners")[1].split("\n")[0]
+
+
 def main() -> None:
     """Write the stored package anew."""
     with tempfile.TemporaryDirectory() as work:

@@ -86,14 +86,14 @@ class Question:
     @property
     def rows(self) -> int:
         """Rows of a unit that count in each group."""
-        return min(self.asked.get("max_rows", self.unit_rows), self.unit_rows)
+        return min(int(self.asked.get("max_rows", self.unit_rows)), self.unit_rows)
 
     @property
     def groups(self) -> int:
         """Groups that a unit may count in."""
         if self.kind not in _GROUPED and not self.by:
             return 1
-        return min(self.asked.get("max_groups", self.unit_rows), self.unit_rows)
+        return min(int(self.asked.get("max_groups", self.unit_rows)), self.unit_rows)
 
     @property
     def kept(self) -> int:

@@ -68,6 +68,7 @@ def _per_row(question: Question) -> int:
 def _keys(name: str, cells: list[Cell], question: Question) -> VerificationResult:
     """Cells as asked for, in order: none is left out because of what it holds, and none is added."""
     found = [tuple(cell["key"].items()) for cell in cells]
+    wanted: list[tuple[tuple[str, str], ...]]
     if question.kind == "above":
         wanted = [(("question", option),) for option in question.options]
     elif question.kind in ("quantile", "median", "minimum", "maximum", "best", "top"):

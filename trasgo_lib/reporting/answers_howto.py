@@ -93,7 +93,7 @@ def _python(tables: Sequence[tuple[str, float]]) -> Iterator[str]:
         yield from (
             "",
             f"# how many rows several cells of {name} hold together, with a 95 % interval",
-            f'cells = [one for one in answers if one["query"] == {name!r} and one["noisy"]][:2]',
+            f'cells = [one for one in answers if one["query"] == "{name}" and one["noisy"]][:2]',
             'total = sum(float(one["noisy"]) for one in cells)',
             f"half = {REACH} * {deviation:.6g} * len(cells) ** 0.5  # {deviation:.6g}: of one cell's noise, see below",
             'print(f"{total:.0f}, 95 %: {total - half:.0f} to {total + half:.0f}")',

@@ -91,11 +91,12 @@ def _answer(place: int, query: Document, answer: Document) -> Section:
     body += [paragraph(margin)] if margin else []
     if answer["post_processed"]:
         body.append(paragraph("Post-processed:", f"{'; '.join(answer['post_processed'])}.", *_cautions(answer)))
-    elif margin:
-        body.append(note("Chosen as drawn; not post-processed."))
+    cost = f"Cost: {words.cost_words(query['cost'])}."
+    if margin:
+        body.append(note(f"As drawn; not post-processed. {cost}"))
     else:
-        body.append(note("As drawn; not post-processed."))
-    body.append(note(f"Noise: {query['half_width']}. Cost: {words.cost_words(query['cost'])}."))
+        drawn = "" if answer["post_processed"] else "As drawn; not post-processed. "
+        body.append(note(f"{drawn}Noise: {query['half_width']}. {cost}"))
     return Section(f"query{place}", f"{query['name']} ({query['type']})", tuple(body))
 
 

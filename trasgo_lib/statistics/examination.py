@@ -61,7 +61,7 @@ def _noise(loaded: LoadedConfig, rows: int | None, place: int, query: QueryPlan)
     elif query.kind == "mean" and query.frame is not None and query.is_whole:
         off = Fraction(part.half_width, rows * query.frame.largest)
         if off >= _LOUD:
-            words = f"the noise of the mean is up to {float(off):.2g} of the range of {query.spec.column}"
+            words = f"the noise of the mean is up to {float(off):.2g} of the range of {query.column}"
             yield _at(loaded, place, query, key, words, fix)
     elif query.options is not None and query.options.codes:
         per_row = 1 if query.options.probability is None else query.options.probability.denominator

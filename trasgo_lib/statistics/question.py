@@ -53,9 +53,14 @@ def question_in_words(query: QueryPlan) -> str:
     return words
 
 
+def _spec(query: QueryPlan) -> Any:
+    """What the file says; which keys it has follows from the query's kind."""
+    return query.spec
+
+
 def _column(query: QueryPlan) -> str:
     unit = "" if query.frame is None or not query.frame.words else f" ({query.frame.words})"
-    return f"{query.spec.column}{unit}"
+    return f"{_spec(query).column}{unit}"
 
 
 def _count(query: QueryPlan) -> str:
@@ -63,39 +68,41 @@ def _count(query: QueryPlan) -> str:
 
 
 def _histogram(query: QueryPlan) -> str:
-    bins = f", in {query.spec.bins} equal bins" if query.spec.bins else ""
+    bins = f", in {_spec(query).bins} equal bins" if _spec(query).bins else ""
     return f"How many rows have each value of {_column(query)}{bins}"
 
 
 def _crosstab(query: QueryPlan) -> str:
-    some = "the declared combinations" if query.spec.keys else "each combination"
-    return f"How many rows have {some} of {_listed(query.spec.by)}" if len(query.spec.by) > 1 else _histogram_of(query)
+    some = "the declared combinations" if _spec(query).keys else "each combination"
+    return (
+        f"How many rows have {some} of {_listed(_spec(query).by)}" if len(_spec(query).by) > 1 else _histogram_of(query)
+    )
 
 
 def _histogram_of(query: QueryPlan) -> str:
-    return f"How many rows have each value of {query.spec.by[0]}"
+    return f"How many rows have each value of {_spec(query).by[0]}"
 
 
 def _quantile(query: QueryPlan) -> str:
-    return f"The value of {_column(query)} below which a share of {query.spec.probability} of the rows lies"
+    return f"The value of {_column(query)} below which a share of {_spec(query).probability} of the rows lies"
 
 
 def _top(query: QueryPlan) -> str:
-    best = query.spec.best
+    best = _spec(query).best
     labels = "The most frequent label" if best == 1 else f"The {best} most frequent labels, most frequent first,"
-    return f"{labels} of {query.spec.column}"
+    return f"{labels} of {_spec(query).column}"
 
 
 def _best(query: QueryPlan) -> str:
-    names = _listed([candidate.name for candidate in query.spec.candidates])
-    if query.spec.utility == "rows":
+    names = _listed([candidate.name for candidate in _spec(query).candidates])
+    if _spec(query).utility == "rows":
         return f"Which condition is met by most rows: {names}"
     how = "most rows of the commonest label on each side"
-    return f"Which condition separates the labels of {query.spec.label} best ({how}): {names}"
+    return f"Which condition separates the labels of {_spec(query).label} best ({how}): {names}"
 
 
 def _above(query: QueryPlan) -> str:
-    spec = query.spec
+    spec = _spec(query)
     end = "the first one above" if spec.cutoff == 1 else f"{spec.cutoff} were above"
     return f"Which of {len(spec.questions)} counts, asked in order until {end}, lie above {spec.threshold} rows"
 
