@@ -98,7 +98,11 @@ class ReportChannel(ABC):
     @cached_property
     def version(self) -> str:
         """Digest of mechanism, slots and integers: 32 hexadecimal characters. Claims are not in it."""
-        head = {"mechanism": self.claim.mechanism, "slots": self.slots, "integers": self._integers_text()}
+        head: dict[str, Any] = {
+            "mechanism": self.claim.mechanism,
+            "slots": self.slots,
+            "integers": self._integers_text(),
+        }
         return hashlib.sha256(b"trasgo-report/1" + rfc8785.dumps(head)).hexdigest()[:_VERSION_HEX]
 
     def to_json(self) -> dict[str, Any]:
@@ -163,9 +167,7 @@ class SlotChannel(ReportChannel):
         """Probability of a given other slot."""
         return Fraction(self.integers["other"], WORD)
 
-    def draw(
-        self, slots: NDArray[np.int32], keystream: Keystream, first_row: int = 0
-    ) -> NDArray[np.uint16] | NDArray[np.uint32]:
+    def draw(self, slots: NDArray[np.int32], keystream: Keystream, first_row: int = 0) -> NDArray[np.unsignedinteger]:
         """Noised slots: int32[rows] -> uint16[rows], or uint32 where the alphabet needs it.
 
         Args:
@@ -177,7 +179,8 @@ class SlotChannel(ReportChannel):
             InputContractError: a slot that the alphabet has not; nothing is drawn.
         """
         drawn = self.response.sample(self._checked(slots), keystream, first_row)
-        return drawn.astype(np.uint16 if self.report_bytes == 2 else np.uint32)
+        noised: NDArray[np.unsignedinteger] = drawn.astype(np.uint16 if self.report_bytes == 2 else np.uint32)
+        return noised
 
 
 class UnaryChannel(ReportChannel):

@@ -171,13 +171,11 @@ def answers(
 
 def _zipf(cells: int) -> NDArray[np.float64]:
     weights = np.arange(1, cells + 1, dtype=np.float64) ** -_ZIPF
-    shares: NDArray[np.float64] = weights / weights.sum()
-    return shares
+    return np.asarray(weights / weights.sum(), dtype=np.float64)
 
 
 def _uniform(keystream: Keystream, count: int) -> NDArray[np.float64]:
-    numbers: NDArray[np.float64] = keystream.words(0, count) * _SHARE
-    return numbers
+    return np.asarray(keystream.words(0, count) * _SHARE, dtype=np.float64)
 
 
 def _places(popularity: NDArray[np.float64], uniform: NDArray[np.float64]) -> NDArray[np.int32]:
