@@ -2,9 +2,9 @@
 
     PYTHONPATH=.:tests/benchmarks python tests/benchmarks/collection.py /path/to/peers/python
 
-The peers cannot share our environment (they need xxhash below 4); the interpreter named has all three. Every figure is
-reports a second of processor time of one process, epsilon 2, median of runs; ours and theirs are run in turn. Our counts
-are read from Parquet, theirs are in memory already.
+The peers cannot share our environment (they need xxhash below 4); the interpreter named has them. Every figure is
+reports a second of processor time of one process, epsilon 2, median of runs; ours and theirs are run in turn. Our
+counts are read from Parquet, theirs are in memory already.
 """
 
 from __future__ import annotations
@@ -67,7 +67,7 @@ def ours(d: int, folder: Path) -> dict[str, float]:
                 for _ in range(reports // len(slots)):
                     writer.write_table(batch)
 
-        def count(channel=channel, path=path, name=name) -> None:  # type: ignore[no-untyped-def] # noqa: ANN001
+        def count(channel=channel, path=path, name=name) -> None:  # type: ignore[no-untyped-def]
             total = ReportCounts.empty(channel)
             column = "bits" if name == "oue" else "slot"
             for part in pq.ParquetFile(path).iter_batches(columns=[column]):
@@ -116,7 +116,7 @@ def main(python: str) -> None:
     head = ["what", "slots", "ours", *PEERS, "times the best", "goal"]
     words = (
         f"{machine('pyarrow')} Reports a second of processor time, epsilon 2, medians of {RUNS} runs in turn. Ours: "
-        "10 million reports of randomised response and 1 million of the unary code, counted and estimated from Parquet; "
+        "10 million reports of randomised response, 1 million of the unary code, counted and estimated from Parquet; "
         f"the peers' servers have theirs in memory, as many as their clients make in {_SECONDS:g} s."
     )
     write_section("collection", [words, "", *table(head, rows)])

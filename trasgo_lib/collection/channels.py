@@ -98,7 +98,11 @@ class ReportChannel(ABC):
     @cached_property
     def version(self) -> str:
         """Digest of mechanism, slots and integers: 32 hexadecimal characters. Claims are not in it."""
-        head = {"mechanism": self.claim.mechanism, "slots": self.slots, "integers": self._integers_text()}
+        head: dict[str, Any] = {
+            "mechanism": self.claim.mechanism,
+            "slots": self.slots,
+            "integers": self._integers_text(),
+        }
         return hashlib.sha256(b"trasgo-report/1" + rfc8785.dumps(head)).hexdigest()[:_VERSION_HEX]
 
     def to_json(self) -> dict[str, Any]:
