@@ -85,7 +85,7 @@ def simulate(
         root = hashlib.sha256(key.encode("utf-8")).digest()
         world = make_world(plan, devices, root)
         level = float(plan.config.show.level)
-        rows = []
+        rows: list[dict[str, object]] = []
         for number, window in enumerate(simulated(plan, world, windows, root)):
             shown = window.found.shown(level)
             checks = check_health(window.version.channel, window.counted, window.version.alphabet)

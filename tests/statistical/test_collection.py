@@ -40,7 +40,8 @@ def _places(slots: int, devices: int, seed: int) -> np.ndarray:
 
 
 def _found(channel: ReportChannel, places: np.ndarray, run: int) -> tuple[Frequencies, np.ndarray]:
-    given = answers(channel, places, np.arange(len(places)), run, ROOT)
+    # other devices in every run: the permanent noise of the same ones would come again
+    given = answers(channel, places, run * len(places) + np.arange(len(places)), run, ROOT)
     return estimate(channel, count_answers(channel, given)), np.bincount(places, minlength=channel.slots) / len(places)
 
 
@@ -155,11 +156,13 @@ def test_mean_error_is_that_of_theory(name: str, error: float) -> None:
 def test_errors_coverage_and_bias_over_two_hundred_runs(name: str) -> None:
     """The issue's figures: mean error within 3 % of theory, coverage 94 to 96 %, bias within 4 standard errors.
 
-    Over 40,000 intervals coverage has a standard error of 0.11 %, the mean error one of 0.4 %.
+    Over 40,000 intervals coverage has a standard error of 0.11 %, the mean error one of 0.4 %. Memoised answers, whose
+    words lie apart, are drawn for 50 slots and 20,000 devices: 10,000 intervals.
     """
-    channel = _channel(name, 200, "2")
-    places = _places(200, DEVICES, 12)
-    truth = np.bincount(places, minlength=200) / DEVICES
+    slots, devices = (50, 20_000) if name == "memoised_unary_encoding" else (200, DEVICES)
+    channel = _channel(name, slots, "2")
+    places = _places(slots, devices, 12)
+    truth = np.bincount(places, minlength=slots) / devices
     found = [_found(channel, places, run)[0] for run in range(200)]
     shares = np.array([each.shares for each in found])
     errors = np.array([each.standard_error for each in found])
@@ -169,7 +172,7 @@ def test_errors_coverage_and_bias_over_two_hundred_runs(name: str) -> None:
     assert 0.94 < covered < 0.96
     bias = (shares.mean(axis=0) - truth) / (shares.std(axis=0, ddof=1) / math.sqrt(200))
     assert np.abs(bias).max() < 4.5, "200 slots: 4 errors each are passed by 1 run in 80"
-    assert abs((shares - truth).mean()) < 4 * errors.mean() / math.sqrt(200 * 200)
+    assert abs((shares - truth).mean()) < 4 * errors.mean() / math.sqrt(200 * slots)
     # control: errors of the empty slot alone, at half of it
     short = [
         replace(each, low=each.shares - each.standard_error, high=each.shares + each.standard_error) for each in found

@@ -167,9 +167,7 @@ class SlotChannel(ReportChannel):
         """Probability of a given other slot."""
         return Fraction(self.integers["other"], WORD)
 
-    def draw(
-        self, slots: NDArray[np.int32], keystream: Keystream, first_row: int = 0
-    ) -> NDArray[np.uint16] | NDArray[np.uint32]:
+    def draw(self, slots: NDArray[np.int32], keystream: Keystream, first_row: int = 0) -> NDArray[np.unsignedinteger]:
         """Noised slots: int32[rows] -> uint16[rows], or uint32 where the alphabet needs it.
 
         Args:
@@ -181,7 +179,8 @@ class SlotChannel(ReportChannel):
             InputContractError: a slot that the alphabet has not; nothing is drawn.
         """
         drawn = self.response.sample(self._checked(slots), keystream, first_row)
-        return drawn.astype(np.uint16 if self.report_bytes == 2 else np.uint32)
+        noised: NDArray[np.unsignedinteger] = drawn.astype(np.uint16 if self.report_bytes == 2 else np.uint32)
+        return noised
 
 
 class UnaryChannel(ReportChannel):

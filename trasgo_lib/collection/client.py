@@ -146,9 +146,9 @@ class Client:
             return int(channel.draw(places, fresh)[0])
         if isinstance(channel, MemoisedChannel):
             permanent = channel.permanent.draw(places, Keystream(self._key, "permanent", *self._version.tag, slot))
-            return channel.freshen(permanent, fresh)[0].tobytes()
+            return bytes(channel.freshen(permanent, fresh)[0])
         if isinstance(channel, UnaryChannel):
-            return channel.draw(places, fresh)[0].tobytes()
+            return bytes(channel.draw(places, fresh)[0])
         raise TypeError("a channel of another kind")
 
     def _level(self) -> int:

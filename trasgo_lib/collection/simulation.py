@@ -171,7 +171,7 @@ def answers(
 
 def _zipf(cells: int) -> NDArray[np.float64]:
     weights = np.arange(1, cells + 1, dtype=np.float64) ** -_ZIPF
-    shares: NDArray[np.float64] = weights / weights.sum()
+    shares: NDArray[np.float64] = np.asarray(weights / weights.sum(), dtype=np.float64)
     return shares
 
 
