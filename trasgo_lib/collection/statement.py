@@ -30,6 +30,7 @@ NOT_COVERED = (
     "that a device takes part, in which windows, with which alphabet and channel, and through which client group",
     "the network: addresses are seen by whoever carries a report; the collector stores none",
     "clients that do not follow the declared channel, by fault or on purpose",
+    "when a device that keeps permanent responses changed its cell: its reports then change",
     "places that a device reports in several windows: losses of windows add up to the stated lifetime cap",
 )
 

@@ -170,6 +170,13 @@ class ShowSpec(Model):
         examples=["hold"],
     )
 
+    @field_validator("confidence", mode="after")
+    @classmethod
+    def _normal(cls, text: str) -> str:
+        if not Decimal("0.5") <= Decimal(text) <= Decimal("0.9999"):
+            raise shape_error("a share from 0.5 to 0.9999", repr(text), '"0.95" is usual.', reason=Reason.BAD_PARAMETER)
+        return text
+
 
 class CollectorSpec(Model):
     """What the collector takes at a time."""
@@ -189,13 +196,6 @@ class CollectorSpec(Model):
         description="folder or URI in the restricted zone with batches as files, in a folder for each window",
         examples=["s3://closed-data/inbox"],
     )
-
-    @field_validator("confidence", mode="after")
-    @classmethod
-    def _normal(cls, text: str) -> str:
-        if not Decimal("0.5") <= Decimal(text) <= Decimal("0.9999"):
-            raise shape_error("a share from 0.5 to 0.9999", repr(text), '"0.95" is usual.', reason=Reason.BAD_PARAMETER)
-        return text
 
 
 class CollectionConfig(Model):

@@ -8,6 +8,7 @@ from typing import Any
 from trasgo_lib.errors import Reason, TrasgoError, VerificationError
 from trasgo_lib.keys import PublicKey, known_ids
 from trasgo_lib.release import documents
+from trasgo_lib.release.collection_file import holds_counts
 from trasgo_lib.release.crate import CRATE
 from trasgo_lib.release.envelope import Envelope, read_envelope, subjects
 from trasgo_lib.release.manifest import ENVELOPE, MANIFEST, SIGNING_KEY, SUMS
@@ -98,6 +99,9 @@ def _verify_statement(
     yield judge("signed release", ENVELOPE, release, named, Reason.SIGNATURE_WRONG)
     for key in ("created", "supersedes"):
         yield judge(f"signed {key}", ENVELOPE, manifest[key], predicate[key], Reason.SIGNATURE_WRONG)
+    if (predicate["account"] is None) != holds_counts(manifest):
+        required = "an account that was charged; for a collection none, since its devices paid"
+        yield failed("signed account", ENVELOPE, required, "the other", Reason.SIGNATURE_WRONG)
     key_id = manifest["signature"]["key_id"]
     yield judge("signed key", ENVELOPE, key_id, predicate["key_id"], Reason.SIGNATURE_WRONG)
     listed = {entry["path"]: entry["sha256"] for entry in manifest["files"]}

@@ -156,7 +156,7 @@ def _legend(breaks: tuple[float, ...], frame: _Frame) -> str:
         f'<path d="M{end - length:.1f} {top:.0f}V{top + 10:.0f}H{end:.1f}V{top:.0f}" fill="none" '
         f'stroke="#1a1a1a"/><text x="{end - length / 2:.1f}" y="{top + 31:.0f}" text-anchor="middle">{km:g} km</text>'
     )
-    return f'<g class="legend" font-family="sans-serif" font-size="20" fill="#1a1a1a">{"".join(parts)}</g>'
+    return f'<g class="legend" font-family="sans-serif" font-size="17" fill="#1a1a1a">{"".join(parts)}</g>'
 
 
 def from_percent(low: float) -> str:

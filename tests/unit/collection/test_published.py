@@ -23,7 +23,8 @@ from trasgo_lib.collection.pages import report_text
 from trasgo_lib.collection.statement import CollectionFacts, show_rule, statement_document
 from trasgo_lib.collection.verify import verify_collection
 from trasgo_lib.data.cells import cell_rings
-from trasgo_lib.release import publish_package, release_prefix, verify_release
+from trasgo_lib.keys import SigningKey
+from trasgo_lib.release import Anchors, Signing, publish_package, release_prefix, verify_release
 from trasgo_lib.release.manifest import sums_text
 from trasgo_lib.reporting.cell_map import MapCell, draw_cells, percent, shade_breaks, shade_of
 from trasgo_lib.storage import open_store
@@ -222,6 +223,16 @@ def test_a_lie_in_any_document_is_found_although_its_digests_fit(
     report = verify_collection(_changed(package, tmp_path, path, change))
     assert check in {result.name for result in report.failures}
     assert "digest" not in {result.name for result in report.failures}
+
+
+def test_only_a_collection_may_be_signed_without_an_account(facts: CollectionFacts, tmp_path: Path) -> None:
+    """And a collection with one would claim a charge that nobody made."""
+    for account, holds in ((None, True), ("heat", False)):
+        anchors = Anchors("0" * 64, account, 1, "1" * 64)
+        staged = stage_collection(facts, tmp_path / f"w{holds}", Signing(SigningKey(bytes(range(32))), anchors))
+        publish_package(staged, open_store(tmp_path / f"p{holds}"), "heat/v")
+        failures = {result.name for result in verify_collection(tmp_path / f"p{holds}" / "heat" / "v").failures}
+        assert failures == (set() if holds else {"signed account"})
 
 
 def test_an_alphabet_of_other_cells_is_found(package: Path, tmp_path: Path) -> None:
