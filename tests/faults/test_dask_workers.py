@@ -239,7 +239,7 @@ def test_a_value_in_an_error_of_a_worker_goes_nowhere(
 def test_workers_that_are_gone_for_good_end_the_run_and_the_next_one_goes_on(
     places: Places, threads: Whole, marks: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The only worker dies in the middle of a draw and nobody starts another; then a minute goes by from look to look."""
+    """The only worker dies in a draw and nobody starts another; from then on a minute goes by from look to look."""
     minutes = count(0, 60)
     monkeypatch.setattr(flows.dask_runner, "monotonic", lambda: next(minutes) if (marks / "died").exists() else 0)
     office = _prepared(places.office("sqlite", "folder"), "threads")
