@@ -31,7 +31,8 @@ def crosstab_of(data: PublishedRows, left: NoisedColumn, right: NoisedColumn, co
     Raises:
         InputContractError: too many pairs.
     """
-    names, what = _names(left, right, MOST_SHARES), _what(left, right)
+    names: list[object] = [*_names(left, right, MOST_SHARES)]
+    what = _what(left, right)
     table = data.count_pairs(left, right)
     raw, given = _judged(left, right, table, what, confidence)
     whole, told = dict(zip(names, raw, strict=True)), dict(zip(names, given, strict=True))

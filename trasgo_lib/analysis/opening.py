@@ -42,9 +42,7 @@ def open_release(
         ConfigError: the location is of a kind that cannot be opened, or a channel cannot be rebuilt.
         InputContractError: the location is no text, path or store.
     """
-    if not isinstance(location, str | Path | ObjectStore):
-        came = type(location).__name__
-        raise refused("location", "a folder or URI, as text or path", came, "Name the folder of the release.")
+    _require_place(location)
     store = location if isinstance(location, ObjectStore) else open_store(location, create=False)
     inside = prefix.strip("/")
     if verify:
@@ -64,6 +62,12 @@ def open_release(
         public=tuple(statement["public_columns"]),
         data=PublishedRows(partial(open_stored, store, _key(inside, data_key(manifest["dataset"], "parquet")))),
     )
+
+
+def _require_place(location: object) -> None:
+    if not isinstance(location, str | Path | ObjectStore):
+        came = type(location).__name__
+        raise refused("location", "a folder or URI, as text or path", came, "Name the folder of the release.")
 
 
 def _key(prefix: str, path: str) -> str:

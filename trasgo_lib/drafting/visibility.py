@@ -69,7 +69,7 @@ def _rows_of(channel: Channel, domain: Domain, noise_bins: int | None, bins: int
     if noise_bins is not None and noise_bins < domain.size:
         cut = EqualBins(domain.size, noise_bins)  # losses of a binned column start from its bins
         whole = np.append(cut.representatives[cut.of_codes], np.arange(domain.size, channel.inputs))
-        shares = np.bincount(whole, weights=shares, minlength=channel.inputs)
+        shares = np.bincount(whole, weights=shares, minlength=channel.inputs).astype(np.float64)
     return rows_for_divergence(channel, shares, _bins_of(domain, bins, channel.inputs))
 
 
