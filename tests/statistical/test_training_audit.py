@@ -30,7 +30,7 @@ GRID_BITS = 6
 SENSITIVITY = 2**GRID_BITS + 2
 CLIP = 0.25
 CELLS = 64
-FEW, MANY = 3000, 20_000
+FEW, TRAININGS, MANY = 3000, 8000, 20_000
 """Trainings, and steps of a long one, per side."""
 
 
@@ -146,7 +146,7 @@ def _with_or_without_the_canary(law: Descent, expected: Callable[[int], float]) 
     for rows in (1, 2):
         one = replace(law, expected_rows=expected(rows))
         cells = []
-        for k in range(FEW):
+        for k in range(TRAININGS):
             weights = descend(one, rows, lambda at: np.zeros((len(at), 1)), np.arange(rows) % 2, *_streams(rows, k))
             cells.append(_cell(float(weights[0][0, 0]), law))
         found.append(np.array(cells))
