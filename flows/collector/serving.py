@@ -13,6 +13,7 @@ import uvicorn
 from flows.collector.desk import Desk
 
 _MOST_CONNECTIONS = 512
+_BACKLOG = 2048
 _KEEP_ALIVE_SECONDS = 15
 _STOP_SECONDS = 30
 _HEADER_BYTES = 16 * 1024
@@ -30,6 +31,7 @@ def listen(host: str, port: int) -> socket.socket:
     made = socket.socket(family, socket.SOCK_STREAM)
     made.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     made.bind((host, port))
+    made.listen(_BACKLOG)  # from now on clients wait instead of being refused
     return made
 
 
