@@ -52,7 +52,7 @@ def counters(session: CollectionSession) -> Iterator[TaskRunner[Any]]:
             fix="Write `runner: dask`.",
         )
     # late: it takes a second or two, and only those wait who asked for it
-    from flows.dask_runner import local_workers
+    from flows.dask_clusters import local_workers
 
-    with local_workers(dask.workers, session.home) as (runner, _):
+    with local_workers(dask.workers, dask.wait_s, session.home) as (runner, _):
         yield runner

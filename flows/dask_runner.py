@@ -109,7 +109,8 @@ class Workers:
             StoreError: every look for so long found none.
         """
         try:
-            cores = self._client.sync(self._client.scheduler.ncores, callback_timeout=_ANSWER_SECONDS)
+            scheduler = self._client.scheduler
+            cores = scheduler and self._client.sync(scheduler.ncores, callback_timeout=_ANSWER_SECONDS)
         except (OSError, TimeoutError):
             cores = {}
         if cores:

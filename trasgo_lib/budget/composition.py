@@ -140,7 +140,7 @@ def pld_epsilon_of_sampled_gaussian(event: SampledGaussianEvent, max_rows: int =
     while high - low > 10**-_PLACES / 4:
         middle = (low + high) / 2
         low, high = (low, middle) if fails(middle) <= target else (middle, high)
-    return math.ceil(high * 10**_PLACES) / 10**_PLACES
+    return float(math.ceil(high * 10**_PLACES) / 10**_PLACES)
 
 
 def declared_plan(events: Sequence[LossEvent], delta: Delta) -> DeclaredPlanEvent:

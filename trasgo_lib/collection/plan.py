@@ -223,6 +223,7 @@ def compile_collection(loaded: LoadedCollection) -> CollectionPlan:
     except ConfigError as error:
         faults.extend(loaded.placed(fault, ("point",)) for fault in error.faults)
     faults.extend(loaded.placed(fault, ("device",)) for fault in _unaffordable(versions, caps))
+    faults.extend(_not_built_yet(loaded))
     if faults:
         raise ConfigError(*faults)
     tags = [version.tag for version in versions]
@@ -257,6 +258,16 @@ def _finest(loaded: LoadedCollection) -> Alphabet:
             fix="Write what the alphabet file has.",
         )
     return alphabet
+
+
+def _not_built_yet(loaded: LoadedCollection) -> Iterator[Fault]:
+    """What releases have and collections do not: refused, since whoever writes it relies on it."""
+    publish = loaded.config.publish
+    for key, is_set in (("approvals", publish.approvals > 0), ("embargo", publish.embargo is not None)):
+        if is_set:
+            required, fix = "no approvals and no embargo for collections yet", "Remove it."
+            fault = Fault(Reason.NOT_BUILT_YET, key, required=required, came=f"`{key}`", fix=fix)
+            yield loaded.placed(fault, ("publish", key))
 
 
 def _unaffordable(versions: list[Version], caps: DeviceCaps) -> Iterator[Fault]:

@@ -81,7 +81,7 @@ def _bins_of(domain: Domain, bins: int | None, codes: int) -> NDArray[np.int32]:
 
 def _round(rows: int) -> int:
     """Up to two digits."""
-    unit = 10 ** max(0, len(str(rows)) - 2)
+    unit = int(10 ** max(0, len(str(rows)) - 2))
     return -(-rows // unit) * unit
 
 

@@ -98,10 +98,16 @@ def compile_statistics(loaded: LoadedStatistics) -> StatisticsPlan:
     faults.raise_all()
     if base is None:
         raise ValueError("columns at fault are refused above")
-    shared = [charge.digest for charge in charges if charge.words]
+    shared = {"charges": [charge.digest for charge in charges if charge.words]}
+    asked = [query.digest for query in queries]
     digest = canonical_digest(
-        {"format": 1, "source": base.digest, "queries": [query.digest for query in queries], "rows": config.rows}
-        | ({"charges": shared} if shared else {})
+        {
+            "format": 1,
+            "source": base.digest,
+            "queries": asked,
+            "rows": config.rows,
+            **(shared if shared["charges"] else {}),
+        }
     )
     return StatisticsPlan(replace(base, digest=digest), tuple(queries), config.rows, charges)
 

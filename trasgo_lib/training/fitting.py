@@ -145,7 +145,8 @@ def predicted(scores: Matrix) -> NDArray[np.int64]:
     """Code of the likeliest label of each row: int64[rows]; the first one of equals."""
     if scores.shape[1] == 1:
         return (scores[:, 0] > 0).astype(np.int64)
-    return scores.argmax(axis=1).astype(np.int64)
+    likeliest: NDArray[np.int64] = scores.argmax(axis=1).astype(np.int64)
+    return likeliest
 
 
 def _measured(

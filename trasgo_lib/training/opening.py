@@ -51,7 +51,8 @@ class Model:
         Raises:
             InputContractError: a column is absent, or holds what its domain does not; no value is repeated.
         """
-        return np.array(self.labels)[self.shares(columns).argmax(axis=1)]
+        found: NDArray[np.str_] = np.array(self.labels)[self.shares(columns).argmax(axis=1)]
+        return found
 
     def shares(self, columns: Mapping[str, Any]) -> Matrix:
         """Probability of each label: float64[rows, labels], in the order of ``labels``; as ``predict``."""
