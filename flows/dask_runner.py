@@ -108,9 +108,9 @@ class Workers:
         Raises:
             StoreError: every look for so long found none.
         """
+        scheduler: Any = self._client.scheduler
         try:
-            scheduler = self._client.scheduler
-            cores = scheduler and self._client.sync(scheduler.ncores, callback_timeout=_ANSWER_SECONDS)
+            cores = self._client.sync(scheduler.ncores, callback_timeout=_ANSWER_SECONDS)
         except (OSError, TimeoutError):
             cores = {}
         if cores:
