@@ -262,12 +262,16 @@ def _finest(loaded: LoadedCollection) -> Alphabet:
 
 def _not_built_yet(loaded: LoadedCollection) -> Iterator[Fault]:
     """What releases have and collections do not: refused, since whoever writes it relies on it."""
-    publish = loaded.config.publish
-    for key, is_set in (("approvals", publish.approvals > 0), ("embargo", publish.embargo is not None)):
+    release, publish = loaded.config.release, loaded.config.publish
+    for section, key, is_set in (
+        ("release", "supersedes", release.supersedes is not None),
+        ("publish", "approvals", publish.approvals > 0),
+        ("publish", "embargo", publish.embargo is not None),
+    ):
         if is_set:
-            required, fix = "no approvals and no embargo for collections yet", "Remove it."
+            required, fix = "no corrections, approvals or embargo for collections yet", "Remove it."
             fault = Fault(Reason.NOT_BUILT_YET, key, required=required, came=f"`{key}`", fix=fix)
-            yield loaded.placed(fault, ("publish", key))
+            yield loaded.placed(fault, (section, key))
 
 
 def _unaffordable(versions: list[Version], caps: DeviceCaps) -> Iterator[Fault]:
