@@ -36,6 +36,12 @@ def pytest_configure(config: pytest.Config) -> None:
     settings.load_profile("repeatable")
 
 
+def pytest_itemcollected(item: pytest.Item) -> None:
+    """Two processes share the tests by name, so no name may hold an address of one process's memory."""
+    if " at 0x" in item.nodeid:
+        raise pytest.UsageError(f"{item.location[0]}: a test is named after an address; give its parameters ids")
+
+
 @pytest.fixture(scope="session")
 def orchestrator_ports() -> Iterator[None]:
     """Embedded Prefect servers of this process take ports that no other process of the tests draws.

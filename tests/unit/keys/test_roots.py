@@ -36,7 +36,9 @@ def test_a_secret_is_what_the_source_returns() -> None:
     assert len(new_secret(os.urandom)) == SECRET_BYTES
 
 
-@pytest.mark.parametrize("source", [lambda count: b"", lambda count: ROOT[: count - 1], bytes], ids=str)
+@pytest.mark.parametrize(
+    "source", [lambda count: b"", lambda count: ROOT[: count - 1], bytes], ids=["nothing", "one byte short", "zeros"]
+)
 def test_a_source_that_is_short_or_constant_is_refused(source: object) -> None:
     with pytest.raises(ValueError, match="random"):
         new_secret(source)  # type: ignore[arg-type]
