@@ -36,7 +36,7 @@ from trasgo_lib.noise import (
 from trasgo_lib.release.answers_file import ANSWERS, ANSWERS_CSV, csv_rows
 from trasgo_lib.release.package import STATEMENT
 from trasgo_lib.release.verification import VerificationResult, failed, judge
-from trasgo_lib.release.verify_charges import total_of, verify_charges
+from trasgo_lib.release.verify_charges import neighbours_of, total_of, verify_charges
 from trasgo_lib.release.verify_sensitivity import Moves, Question, derive, question_of
 from trasgo_lib.release.verify_values import verify_values
 from trasgo_lib.storage import ObjectStore
@@ -82,6 +82,8 @@ def verify_answers(
 def _verify_costs(statement: dict[str, Any]) -> Iterator[VerificationResult]:
     total = total_of(statement)
     yield from verify_charges(statement)
+    required = neighbours_of(statement)
+    yield judge("neighbours", STATEMENT, required, statement["neighbours"], Reason.CLAIM_NOT_CERTIFIED)
     for query in statement["queries"]:
         charged = cost(event_from_json(query["event"]))
         yield judge("cost of its event", query["name"], charged.to_json(), query["cost"], Reason.CLAIM_NOT_CERTIFIED)
@@ -112,6 +114,10 @@ def _verify_question(query: dict[str, Any], statement: dict[str, Any]) -> Iterat
         width = str(_half_width(part, question, len(query["parts"])))
         yield judge("half-width", where, width, part["half_width_steps"], Reason.CLAIM_NOT_CERTIFIED)
     event = event_from_json(query["event"])
+    if isinstance(event, DiscreteLaplaceEvent):
+        # one number has the law of its own steps; of a vector only its epsilon bounds what is lost
+        steps = next(iter(derived.values())).l1 if len(derived) == numbers == 1 else 1
+        yield judge("steps of its event", name, steps, event.sensitivity, Reason.CLAIM_NOT_CERTIFIED)
     whole = event.rho.units if isinstance(event, GaussianEvent) else cost(event).epsilon.units
     claims = sum(_claim(part).units for part in query["parts"])
     yield judge("claims of its parts", name, True, claims <= whole, Reason.CLAIM_NOT_CERTIFIED)

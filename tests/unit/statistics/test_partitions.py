@@ -15,6 +15,7 @@ from trasgo_lib.amounts import Delta, Epsilon
 from trasgo_lib.budget import DeclaredPlanEvent, FixedPartitionEvent, PartitionEvent
 from trasgo_lib.errors import ConfigError, Fault, Reason
 from trasgo_lib.release import publish_package, verify_release
+from trasgo_lib.release.verify_charges import neighbours_of, total_of, verify_charges
 from trasgo_lib.statistics import StatisticsPlan, read_statistics
 from trasgo_lib.statistics.answering import draw_answer
 from trasgo_lib.statistics.answers import answers_of
@@ -164,12 +165,27 @@ def test_the_statement_says_what_was_charged_together_and_what_parts_leave_open(
     assert (charge["queries"], charge["cost"]["epsilon"]) == (["coast", "inland"], "0.5")
     assert "it keeps its parts of place" in statement["neighbours"]
     assert "in which parts of place a unit has rows" in statement["not_covered"]
+    assert neighbours_of(statement) == statement["neighbours"]
+    assert neighbours_of({}) == "same rows per unit; the values of one unit are replaced"
 
 
 def test_answers_of_a_plan_in_advance_verify(tmp_path: Path) -> None:
     plan = _plan(tmp_path, "", ALL, ALL.replace("all", "again"), more=PLD)
     assert verify_release(_published(tmp_path, plan)).passed
     assert explain_statistics(plan)["charges"]
+
+
+def _asks(query: int, codes: list[str] | None) -> Callable[[dict[str, Any]], None]:
+    """The condition that keeps a query in its part says something else, or is gone."""
+
+    def edit(statement: dict[str, Any]) -> None:
+        conditions = statement["queries"][query]["asked"]["where"]
+        if codes is None:
+            conditions.pop()
+        else:
+            conditions[-1].update(codes=codes)
+
+    return edit
 
 
 def _event(change: Callable[[dict[str, Any]], None]) -> Callable[[dict[str, Any]], None]:
@@ -191,14 +207,16 @@ def _event(change: Callable[[dict[str, Any]], None]) -> Callable[[dict[str, Any]
         (_event(lambda c: c["parts"][1].update(codes=["north"])), "parts are disjoint"),
         (_event(lambda c: c["queries"].append("all")), "draws of its queries"),
         (_event(lambda c: c["event"].update(parts=c["event"]["parts"].replace("0.5", "0.2"))), "draws of each part"),
+        (_asks(0, None), "queries count rows of their part"),
+        (_asks(1, ["north"]), "queries count rows of their part"),
+        (_asks(1, ["east", "north"]), "queries count rows of their part"),
+        (_event(lambda c: c["parts"][0].update(queries=["coast", "inland"])), "queries count rows of their part"),
     ],
 )
 def test_a_statement_whose_charges_do_not_fit_its_queries_fails(
     parted: Path, tmp_path: Path, edit: Callable[[dict[str, Any]], object], check: str
 ) -> None:
     """Negative controls: what makes the total smaller than the draws are worth is found by name."""
-    from trasgo_lib.release.verify_charges import total_of, verify_charges
-
     copy = tmp_path / "copy"
     shutil.copytree(parted, copy)
     statement = json.loads((copy / "statement.json").read_text(encoding="utf-8"))
