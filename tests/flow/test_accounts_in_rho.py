@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from office import Office
+from office import Office, source_text
 
 COLUMNS = {"age", "sex", "region"}
 
@@ -155,6 +155,10 @@ def test_releases_of_two_declared_parts_cost_the_larger(tmp_path: Path) -> None:
         office.release["release"]["version"] = version
         office.release["privacy"]["partition"] = {"of": "area", "part": part, "parts_per_unit": 1}
         office.write()
+        if version == "2":
+            refused = office.run("--quiet")
+            assert refused.exit_code == 4 and "same input" in refused.text, "the north's rows, released as the south's"
+            (office.folder / "people.csv").write_text(source_text(260), encoding="utf-8")
         done = office.run("--quiet")
         assert done.exit_code == 0, done.text
         spent.append(office.spent())

@@ -187,6 +187,11 @@ def _in_words(facts: StatisticsFacts) -> str:
     return f"All answers of this version together cost epsilon {spent.epsilon.text}{delta}. {_GUARANTEE}"
 
 
+def _composed(plan: StatisticsPlan) -> str:
+    together = [charge.name for charge in plan.charges if charge.words]
+    return f"charged together as {', '.join(together)}" if together else "under basic composition"
+
+
 def _crate_facts(facts: StatisticsFacts, statement: dict[str, Any]) -> CrateFacts:
     base, spent = facts.plan.base, facts.plan.cost
     return CrateFacts(
@@ -196,7 +201,7 @@ def _crate_facts(facts: StatisticsFacts, statement: dict[str, Any]) -> CrateFact
         created=facts.created,
         library_version=facts.library_version,
         commit=facts.commit,
-        made="noisy answers of a trusted curator, under basic composition",
+        made=f"noisy answers of a trusted curator, {_composed(facts.plan)}",
         conditions=_in_words(facts),
         claims={
             "epsilon_guarantee": statement["epsilon_guarantee"],

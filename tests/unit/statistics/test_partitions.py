@@ -13,13 +13,14 @@ from asked import KEY, rows_of, text_of
 
 from trasgo_lib.amounts import Delta, Epsilon
 from trasgo_lib.budget import DeclaredPlanEvent, FixedPartitionEvent, PartitionEvent
-from trasgo_lib.errors import ConfigError, Fault, Reason
+from trasgo_lib.errors import ConfigError, Fault, InputContractError, Reason
 from trasgo_lib.release import publish_package, verify_release
 from trasgo_lib.release.verify_charges import neighbours_of, total_of, verify_charges
 from trasgo_lib.statistics import StatisticsPlan, read_statistics
 from trasgo_lib.statistics.answering import draw_answer
 from trasgo_lib.statistics.answers import answers_of
 from trasgo_lib.statistics.explain import explain_statistics, render_statistics
+from trasgo_lib.statistics.membership import asserts_membership, require_membership
 from trasgo_lib.statistics.package import StatisticsFacts, stage_statistics
 from trasgo_lib.storage import open_store
 
@@ -136,6 +137,47 @@ def sum_of(plan: StatisticsPlan) -> Epsilon:
 )
 def test_a_plan_in_advance_takes_pure_queries_of_all_rows(tmp_path: Path, query: str, where: str) -> None:
     assert where in [place for place, _, _ in _faults(tmp_path, PLACE, query, more=PLD)]
+
+
+def test_the_delta_of_a_plan_in_advance_lies_below_one_in_the_rows(tmp_path: Path) -> None:
+    for delta, came in (("0.001", "0.001"), ("2e-3", "0.002")):
+        ((where, reason, fault), *_) = _faults(tmp_path, "", ALL, more=PLD.replace("1e-6", delta))
+        assert (where, reason, fault.came) == ("composition.delta", Reason.BAD_AMOUNT, came)
+    text = text_of(ALL).replace("rows: 1000\n", f"{PLD}\n")
+    (tmp_path / "people.yaml").write_text(text, encoding="utf-8")
+    with pytest.raises(ConfigError, match="`rows` beside a delta"):
+        read_statistics(tmp_path / "people.yaml")
+
+
+# --- public membership and the source --------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("region", "rows"),
+    [
+        ([0, 1, 2, 2, 0, 0], 0),  # units 1, 2 and 3 are in coast (north, south), inland and coast
+        ([0, 2, 2, 2, 0, 0], 2),
+        ([0, 2, 2, 2, 0, 2], 4),
+    ],
+)
+def test_a_unit_in_more_parts_than_were_declared_stops_the_run(tmp_path: Path, region: list[int], rows: int) -> None:
+    """One part of two is charged: whoever lies in both would lose twice as much as is stated."""
+    plan = _plan(tmp_path, FIXED, COAST, max_rows=2)  # nobody asks about inland in this version
+    source = rows_of([1, 1, 2, 2, 3, 3], batch=4, region=region)
+    assert asserts_membership(plan)
+    if not rows:
+        require_membership(plan, source)
+        return
+    with pytest.raises(InputContractError, match="at most 1 part of place") as caught:
+        require_membership(plan, source)
+    assert [(fault.where, fault.rows) for fault in caught.value.faults] == [("region", rows)]
+
+
+def test_membership_is_looked_at_only_where_it_is_asserted(tmp_path: Path) -> None:
+    assert not asserts_membership(_plan(tmp_path, FIXED, COAST))
+    assert not asserts_membership(_plan(tmp_path, PLACE, COAST, max_rows=2))
+    two = FIXED.replace("public,", "public, parts_per_unit: 2,")
+    assert not asserts_membership(_plan(tmp_path, two, COAST, max_rows=2))
 
 
 # --- what is published -----------------------------------------------------------------------------------------------
