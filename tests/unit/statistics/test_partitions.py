@@ -211,10 +211,23 @@ def test_the_statement_says_what_was_charged_together_and_what_parts_leave_open(
     assert neighbours_of({}) == "same rows per unit; the values of one unit are replaced"
 
 
+def test_the_reports_show_what_was_charged_together(parted: Path) -> None:
+    page = (parted / "report.html").read_text(encoding="utf-8")
+    assert "Charged together" in page and "coast (north, south): coast; inland (east): inland" in page
+    assert "epsilon 0.3 by itself; paid within partition place" in page
+    assert "Each other question pays for itself" in page
+    for name in ("report.md", "codebook.md"):
+        assert "paid within partition place" in (parted / name).read_text(encoding="utf-8")
+    crate = (parted / "ro-crate-metadata.json").read_text(encoding="utf-8")
+    assert "charged together as partition place" in crate and "under basic composition" not in crate
+
+
 def test_answers_of_a_plan_in_advance_verify(tmp_path: Path) -> None:
     plan = _plan(tmp_path, "", ALL, ALL.replace("all", "again"), more=PLD)
-    assert verify_release(_published(tmp_path, plan)).passed
+    published = _published(tmp_path, plan)
+    assert verify_release(published).passed
     assert explain_statistics(plan)["charges"]
+    assert "paid within declared plan" in (published / "report.md").read_text(encoding="utf-8")
 
 
 def _asks(query: int, codes: list[str] | None) -> Callable[[dict[str, Any]], None]:
