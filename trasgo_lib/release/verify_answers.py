@@ -14,6 +14,7 @@ from typing import Any
 from trasgo_lib.amounts import Epsilon, Rho
 from trasgo_lib.budget import (
     Cost,
+    DeclaredPlanEvent,
     DiscreteLaplaceEvent,
     ExponentialMechanismEvent,
     GaussianEvent,
@@ -70,6 +71,7 @@ def verify_answers(
     yield judge("same superseded version", STATEMENT, manifest["supersedes"], corrected, Reason.SCHEMA_VIOLATION)
     try:
         yield from _verify_costs(statement)
+        yield from _verify_deltas(statement, answers["rows"])
         for query, answer in zip(statement["queries"], answers["queries"]):
             yield from _verify_question(query, statement)
             yield from verify_values(query, answer, question_of(query, statement))
@@ -92,6 +94,16 @@ def _verify_costs(statement: dict[str, Any]) -> Iterator[VerificationResult]:
     yield judge("within the guarantee", STATEMENT, True, total.fits(cap), Reason.CLAIM_NOT_CERTIFIED)
     spent = Cost.from_json(statement["account_to_date"])
     yield judge("within the account", STATEMENT, True, total.fits(spent), Reason.CLAIM_NOT_CERTIFIED)
+
+
+def _verify_deltas(statement: dict[str, Any], rows: int) -> Iterator[VerificationResult]:
+    """No draw may fail for one row in all of them: that would let it be published as it is."""
+    charged = [*statement["queries"], *statement.get("charges", ())]
+    for one in charged:
+        event = event_from_json(one["event"])
+        if isinstance(event, GaussianEvent | DeclaredPlanEvent):
+            is_small = event.delta.fraction * rows < 1
+            yield judge("delta below one in the rows", one["name"], True, is_small, Reason.CLAIM_NOT_CERTIFIED)
 
 
 def _verify_question(query: dict[str, Any], statement: dict[str, Any]) -> Iterator[VerificationResult]:

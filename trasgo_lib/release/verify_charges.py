@@ -47,6 +47,8 @@ def verify_charges(statement: dict[str, Any]) -> Iterator[VerificationResult]:
         statement: the parsed ``statement.json`` of answers.
     """
     events = {query["name"]: event_from_json(query["event"]) for query in statement["queries"]}
+    # a second query of a name that is paid for would cost nothing
+    yield judge("names of queries", _STATEMENT, len(events), len(statement["queries"]), Reason.CLAIM_NOT_CERTIFIED)
     names = [name for charge in statement.get("charges", ()) for name in charge["queries"]]
     yield judge("each query in one charge", _STATEMENT, len(set(names)), len(names), Reason.CLAIM_NOT_CERTIFIED)
     for charge in statement.get("charges", ()):

@@ -262,6 +262,7 @@ def _event(change: Callable[[dict[str, Any]], None]) -> Callable[[dict[str, Any]
         (_event(lambda c: c["parts"][1].update(codes=["north"])), "parts are disjoint"),
         (_event(lambda c: c["queries"].append("all")), "draws of its queries"),
         (_event(lambda c: c["event"].update(parts=c["event"]["parts"].replace("0.5", "0.2"))), "draws of each part"),
+        (lambda s: s["queries"].append(s["queries"][0]), "names of queries"),
         (_asks(0, None), "queries count rows of their part"),
         (_asks(1, ["north"]), "queries count rows of their part"),
         (_asks(1, ["east", "north"]), "queries count rows of their part"),
