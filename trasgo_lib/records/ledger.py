@@ -13,7 +13,7 @@ from typing import Any
 import sqlalchemy as sa
 
 from trasgo_lib.amounts import Amount, Delta, Epsilon, Geo, Rho
-from trasgo_lib.budget import Cost, LossEvent, RevealEvent, Tally
+from trasgo_lib.budget import Cost, FixedPartitionEvent, LossEvent, PartitionEvent, RevealEvent, Tally, cost
 from trasgo_lib.errors import BudgetError, ConflictError, Fault, Reason
 from trasgo_lib.records import documents, lifecycle
 from trasgo_lib.records.locking import lock_accounts, lock_name, lock_versions
@@ -139,6 +139,29 @@ def tally(connection: sa.Connection, holder: Account) -> Tally:
         if entry.reservation is not None:
             found = found.after(entry.reservation.event, entry.reservation.part)
     return found
+
+
+def to_date(connection: sa.Connection, name: str, seq: int, kept: frozenset[str]) -> Cost:
+    """As ``Records.to_date``.
+
+    Raises:
+        BudgetError: there is no such account.
+    """
+    terms = account(connection, name).terms
+    found = Tally(terms.governing, terms.max_rows, tuple(one for one in terms.partitions if one.name in kept))
+    lost = Cost.zero()
+    for entry in _read(connection, sa.and_(ENTRIES.c.account == name, ENTRIES.c.seq <= seq)):
+        drawn = entry.reservation
+        if drawn is None:
+            continue
+        event = drawn.event
+        if isinstance(event, FixedPartitionEvent) and event.name not in kept:
+            event = PartitionEvent(event.name, event.parts)
+        found = found.after(event, drawn.part if drawn.part and drawn.part[0] in kept else None)
+        lost += cost(event, drawn.max_rows)
+    if terms.governing.rule == "basic":
+        return found.total
+    return Cost(lost.epsilon, lost.delta, lost.geo, found.total.rho)
 
 
 def _increase(before: Tally, events: Iterable[tuple[LossEvent, tuple[str, str] | None]]) -> Cost:

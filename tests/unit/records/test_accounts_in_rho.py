@@ -155,6 +155,21 @@ def test_people_in_two_years_lose_both(office: Any) -> None:
     assert [cost.epsilon.text for cost in spent] == ["0.5", "1", "1"]
 
 
+def test_what_an_account_has_lost_counts_parts_in_parallel_only_for_those_who_keep_them(office: Any) -> None:
+    """A statement about all units promises nothing of parts: someone in both has lost in both."""
+    one = PureEvent(Epsilon.parse("0.25"))
+    opened(office, "basic", Cost.of("2"), REGION, YEARS)
+    draw(version(office, "a", part=("region", "north")), one)
+    draw(version(office, "b", part=("region", "south")), one)
+    asked = (("north", (NoisyMaxEvent(Epsilon.parse("0.5")),)), ("south", (NoisyMaxEvent(Epsilon.parse("0.25")),)))
+    seq = draw(version(office, "f"), FixedPartitionEvent("region", 1, asked)).seq
+    assert office.records.account("in_rho").spent == Cost.of("0.75")
+    assert office.records.to_date("in_rho", seq, ["region"]) == Cost.of("0.75")
+    assert office.records.to_date("in_rho", seq, ["year"]) == Cost.of("1.25")
+    assert office.records.to_date("in_rho", seq) == Cost.of("1.25")
+    assert office.records.to_date("in_rho", seq - 1) == Cost.of("0.5")
+
+
 def test_the_same_input_is_not_of_two_disjoint_parts(office: Any) -> None:
     """Charged as the larger of two parts, two draws of the same rows would cost one."""
     one = PureEvent(Epsilon.parse("0.5"))
