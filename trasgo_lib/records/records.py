@@ -334,13 +334,8 @@ class Records:
         Under basic composition that is what it deducted. Under the others it is the basic sum of all its draws, which
         is no less than what any one version of it states, and beside it the rho that was deducted.
 
-        Parallel parts count only where a unit is said to keep its parts: of other partitions the parts add up, so that
-        the figure holds for whoever lies in several of them, or may move.
-
-        Args:
-            account: whose.
-            seq: of the entry.
-            kept: partitions whose public membership the statement that tells the figure asserts.
+        Parts add up, so that the figure holds for whoever lies in several of them or may move, but for partitions in
+        ``kept``: those whose public membership is asserted where the figure is told.
 
         Raises:
             BudgetError: no such account.

@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from trasgo_lib.amounts import Epsilon
-from trasgo_lib.budget import Cost
+from trasgo_lib.budget import Cost, FixedPartitionEvent, event_from_json
 
 Document = Mapping[str, Any]
 
@@ -74,6 +74,13 @@ def charge_rows(statement: Document) -> list[tuple[str, str, str, str]]:
         asked = "; ".join(parts) or ", ".join(charge["queries"])
         rows.append((charge["name"], asked, cost_words(charge["cost"]), charge["in_words"]))
     return rows
+
+
+def kept_words(statement: Document) -> str:
+    """Which parts two records have to share for the bounds to hold of them; empty where membership is protected."""
+    events = [event_from_json(charge["event"]) for charge in statement.get("charges", ())]
+    kept = ", ".join(event.name for event in events if isinstance(event, FixedPartitionEvent))
+    return f" in the same parts of {kept}" if kept else ""
 
 
 def charge_of(query: Document, statement: Document) -> str:

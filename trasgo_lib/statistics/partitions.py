@@ -258,16 +258,23 @@ def _parts_document(charge: Charge) -> list[dict[str, object]]:
 
 def kept_parts(plan: StatisticsPlan) -> str:
     """What neighbours keep beside their rows: the parts they lie in, where membership is public; else nothing."""
-    kept = [one.event.name for one in plan.charges if isinstance(one.event, FixedPartitionEvent)]
+    kept = _public(plan)
     return f", and it keeps its parts of {', '.join(kept)}" if kept else ""
+
+
+def guarantee_of_parts(plan: StatisticsPlan) -> str:
+    """What the guarantee leaves open where membership is public, as one more sentence; else nothing."""
+    kept = ", ".join(_public(plan))
+    told = f" The other file keeps the unit in its parts of {kept}: someone who does not know them is not kept from"
+    return f"{told} learning them, and two records of different parts are told apart more easily." if kept else ""
+
+
+def _public(plan: StatisticsPlan) -> list[str]:
+    return [one.event.name for one in plan.charges if isinstance(one.event, FixedPartitionEvent)]
 
 
 def uncovered_parts(plan: StatisticsPlan) -> tuple[str, ...]:
     """What the guarantee does not cover because of parts, one entry each."""
-    public = [
-        f"in which parts of {one.event.name} a unit has rows"
-        for one in plan.charges
-        if isinstance(one.event, FixedPartitionEvent)
-    ]
+    public = [f"in which parts of {name} a unit has rows" for name in _public(plan)]
     of_file = wording.partition_words(plan.base).strip()
     return (*public, *([of_file] if of_file else []))

@@ -216,6 +216,9 @@ def test_the_reports_show_what_was_charged_together(parted: Path) -> None:
     assert "Charged together" in page and "coast (north, south): coast; inland (east): inland" in page
     assert "epsilon 0.3 by itself; paid within partition place" in page
     assert "Each other question pays for itself" in page
+    assert "any two records that one row might have in the same parts of place can have" in page
+    for name in ("report.md", "report.html", "statement.json", "codebook.md"):
+        assert "keeps the unit in its parts of place" in (parted / name).read_text(encoding="utf-8")
     for name in ("report.md", "codebook.md"):
         assert "paid within partition place" in (parted / name).read_text(encoding="utf-8")
     crate = (parted / "ro-crate-metadata.json").read_text(encoding="utf-8")
