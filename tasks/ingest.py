@@ -13,6 +13,8 @@ from tasks.workspace import INPUT_REPORT, Workspace
 from trasgo_lib.data import CODE_BYTES, PrivateTable, read_source, require_room
 from trasgo_lib.errors import InputContractError
 from trasgo_lib.plan import source_reading
+from trasgo_lib.statistics.membership import asserts_membership, require_membership
+from trasgo_lib.statistics.private_rows import StoredRows
 
 _DRAWS_AT_LEAST = 2
 """Stage files of a first draw and of a second one; what the loop needs more is not known before."""
@@ -42,6 +44,8 @@ def ingest(ref: RunRef) -> PrivateTable:
             work=session.work,
             rows_per_batch=session.plan.rows_per_batch,
         )
+        if _asserts_membership(session):
+            _require_membership(session, table)
     except InputContractError as error:
         workspace.write_faults(error)
         raise
@@ -56,5 +60,16 @@ def ingest(ref: RunRef) -> PrivateTable:
 
 
 def _keeps_units(session: Session) -> bool:
-    """Whether some query leaves rows of a unit out, for which it must know whose they are."""
-    return session.statistics is not None and any(query.bounds.trims for query in session.statistics.queries)
+    """Whether it must be known whose rows they are: a query leaves rows of a unit out, or parts are to hold units."""
+    trims = session.statistics is not None and any(query.bounds.trims for query in session.statistics.queries)
+    return trims or _asserts_membership(session)
+
+
+def _asserts_membership(session: Session) -> bool:
+    return session.statistics is not None and asserts_membership(session.statistics)
+
+
+def _require_membership(session: Session, table: PrivateTable) -> None:
+    if session.statistics is not None:
+        rows = StoredRows(table, session.digest_key(), session.plan.privacy_unit)
+        require_membership(session.statistics, rows)

@@ -235,10 +235,16 @@ class Session:
         return part_of(self.plan)
 
     def account_to_date(self) -> Cost:
-        """The account up to this version's last charge: later charges of other versions must not change its files."""
+        """The account up to this version's last charge: later charges of other versions must not change its files.
+
+        Parts of the account are parallel where this version's statement says that units keep them, and only there.
+        """
         plan = self.plan
         own = self.records.charges_of(plan.dataset, plan.version)
-        return self.records.to_date(plan.account, own[-1].seq)
+        asked = () if self.statistics is None else self.statistics.charges
+        kept = [charge.membership.name for charge in asked if charge.membership is not None]
+        kept += [self.part[0]] if self.part is not None else []
+        return self.records.to_date(plan.account, own[-1].seq, kept)
 
     def source_digest(self) -> str:
         """Keyed digest of the source file as it is now, hex; private.

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from office import Office
+from office import Office, source_text
 
 COLUMNS = {"age", "sex", "region"}
 
@@ -141,6 +141,25 @@ def test_a_version_of_a_part_that_the_account_did_not_declare_is_refused(tmp_pat
     assert "area (parts_per_unit 1): south, east" in " ".join(refused.text.split())
 
 
+def test_a_unit_in_two_parts_of_public_membership_stops_the_run_before_anything_is_charged(tmp_path: Path) -> None:
+    """The larger part is charged: people with rows in both would lose the sum."""
+    parts = [{"name": "north", "codes": ["north"]}, {"name": "south", "codes": ["south", "east", "west"]}]
+    office = _queries(
+        tmp_path,
+        {"name": "q", "type": "count", "part": {"of": "area", "part": "north"}, "epsilon": "1"},
+        partitions=[{"name": "area", "column": "region", "membership": "public", "parts": parts}],
+    )
+    office.release["privacy"]["unit"] = {"column": "note", "max_rows": 2}
+    office.column("note")["role"] = "unit"
+    lines = source_text().splitlines()
+    pairs = [f"{line.rpartition(',')[0]},n{row // 2}" for row, line in enumerate(lines[1:])]
+    (tmp_path / "people.csv").write_text("\n".join([lines[0], *pairs]) + "\n", encoding="utf-8")
+    assert _open(office, "--epsilon", "9", "--partition", "area=north,south").exit_code == 0
+    refused = office.trasgo("query", str(office.config))
+    assert refused.exit_code == 3 and "at most 1 part of area" in " ".join(refused.text.split()), refused.text
+    assert office.trasgo("ledger", "show", str(office.config), "--json").json["entries"] == []
+
+
 def test_releases_of_two_declared_parts_cost_the_larger(tmp_path: Path) -> None:
     """B73 through the command: two regions, one account, and the statement that says so."""
     office = Office(tmp_path)
@@ -155,6 +174,10 @@ def test_releases_of_two_declared_parts_cost_the_larger(tmp_path: Path) -> None:
         office.release["release"]["version"] = version
         office.release["privacy"]["partition"] = {"of": "area", "part": part, "parts_per_unit": 1}
         office.write()
+        if version == "2":
+            refused = office.run("--quiet")
+            assert refused.exit_code == 4 and "same input" in refused.text, "the north's rows, released as the south's"
+            (office.folder / "people.csv").write_text(source_text(260), encoding="utf-8")
         done = office.run("--quiet")
         assert done.exit_code == 0, done.text
         spent.append(office.spent())

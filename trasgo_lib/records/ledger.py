@@ -13,7 +13,7 @@ from typing import Any
 import sqlalchemy as sa
 
 from trasgo_lib.amounts import Amount, Delta, Epsilon, Geo, Rho
-from trasgo_lib.budget import Cost, LossEvent, RevealEvent, Tally
+from trasgo_lib.budget import Cost, FixedPartitionEvent, LossEvent, PartitionEvent, RevealEvent, Tally, cost
 from trasgo_lib.errors import BudgetError, ConflictError, Fault, Reason
 from trasgo_lib.records import documents, lifecycle
 from trasgo_lib.records.locking import lock_accounts, lock_name, lock_versions
@@ -91,7 +91,8 @@ def reserve(connection: sa.Connection, reservations: Sequence[Reservation], at: 
         BudgetError: no such account, nothing to charge, a reveal on top of a level its chain has not paid, or a cap
             would be passed; nothing is written.
         ConflictError: the version is unknown, is charged to another account, has another root or input, is not frozen
-            or is past its draws; the account counts units otherwise; or the same draw was charged for another loss.
+            or is past its draws; the account counts units otherwise; the same draw was charged for another loss; or
+            the same input was charged to another part, with which it cannot be disjoint.
         AmountError: the cost does not fit an amount.
     """
     lock_accounts(connection, (one.account for one in reservations))
@@ -111,6 +112,7 @@ def _reserve(connection: sa.Connection, reservation: Reservation, at: str) -> En
     _check_open_for_draws(version, reservation)
     _check_paid_before(connection, reservation)
     _check_same_part(connection, reservation)
+    _check_input_of_one_part(connection, reservation)
     charged = _increase(tally(connection, holder), ((reservation.event, reservation.part),))
     _check_cap(holder, charged)
     entry = documents.charge_entry(reservation, charged, holder.spent + charged, holder.seq + 1, holder.head, at)
@@ -137,6 +139,29 @@ def tally(connection: sa.Connection, holder: Account) -> Tally:
         if entry.reservation is not None:
             found = found.after(entry.reservation.event, entry.reservation.part)
     return found
+
+
+def to_date(connection: sa.Connection, name: str, seq: int, kept: frozenset[str]) -> Cost:
+    """As ``Records.to_date``.
+
+    Raises:
+        BudgetError: there is no such account.
+    """
+    terms = account(connection, name).terms
+    found = Tally(terms.governing, terms.max_rows, tuple(one for one in terms.partitions if one.name in kept))
+    lost = Cost.zero()
+    for entry in _read(connection, sa.and_(ENTRIES.c.account == name, ENTRIES.c.seq <= seq)):
+        drawn = entry.reservation
+        if drawn is None:
+            continue
+        event = drawn.event
+        if isinstance(event, FixedPartitionEvent) and event.name not in kept:
+            event = PartitionEvent(event.name, event.parts)
+        found = found.after(event, drawn.part if drawn.part and drawn.part[0] in kept else None)
+        lost += cost(event, drawn.max_rows)
+    if terms.governing.rule == "basic":
+        return found.total
+    return Cost(lost.epsilon, lost.delta, lost.geo, found.total.rho)
 
 
 def _increase(before: Tally, events: Iterable[tuple[LossEvent, tuple[str, str] | None]]) -> Cost:
@@ -308,6 +333,25 @@ def _check_same_part(connection: sa.Connection, reservation: Reservation) -> Non
                 required="the part it was charged for: " + ("none" if known.part is None else " ".join(known.part)),
                 came="none" if reservation.part is None else " ".join(reservation.part),
                 fix="Restore privacy.partition, or publish a new version, charged in full.",
+            )
+
+
+def _check_input_of_one_part(connection: sa.Connection, reservation: Reservation) -> None:
+    """The same rows do not lie in two disjoint parts: charging the larger only would leave their second draw unpaid."""
+    if reservation.part is None:
+        return
+    of, name = reservation.part
+    for entry in _read(connection, ENTRIES.c.account == reservation.account):
+        known = entry.reservation
+        if known is None or known.part is None or known.input_digest != reservation.input_digest:
+            continue
+        if known.part[0] == of and known.part[1] != name:
+            raise ConflictError.of(
+                Reason.ACCOUNT_MISMATCH,
+                f"part {name} of {of}",
+                required=f"data of this part: {known.dataset}/{known.version} was charged for the same input",
+                came=f"an input of part {known.part[1]}, from which this part is disjoint",
+                fix="Correct source or privacy.partition, or take the partition out and pay in full.",
             )
 
 

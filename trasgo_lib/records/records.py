@@ -328,21 +328,20 @@ class Records:
         with self._database.read() as connection:
             return ledger.quote(connection, account, events, part)
 
-    def to_date(self, account: str, seq: int) -> Cost:
-        """What an account had spent after one of its entries: epsilon, delta and geo epsilon, and rho if it has one.
+    def to_date(self, account: str, seq: int, kept: Iterable[str] = ()) -> Cost:
+        """What an account had lost after one of its entries: epsilon, delta and geo epsilon, and rho if it has one.
 
         Under basic composition that is what it deducted. Under the others it is the basic sum of all its draws, which
         is no less than what any one version of it states, and beside it the rho that was deducted.
 
+        Parts add up, so that the figure holds for whoever lies in several of them or may move, but for partitions in
+        ``kept``: those whose public membership is asserted where the figure is told.
+
         Raises:
             BudgetError: no such account.
         """
-        entries = [entry for entry in self.entries(account) if entry.seq <= seq]
-        deducted = entries[-1].spent if entries else Cost.zero()
-        if self.account(account).terms.governing.rule == "basic":
-            return deducted
-        lost = reduce(Cost.__add__, (entry.loss for entry in entries), Cost.zero())
-        return Cost(lost.epsilon, lost.delta, lost.geo, deducted.rho)
+        with self._database.read() as connection:
+            return ledger.to_date(connection, account, seq, frozenset(kept))
 
     def transition(
         self,

@@ -14,6 +14,7 @@ from typing import Any
 from trasgo_lib.amounts import Epsilon, Rho
 from trasgo_lib.budget import (
     Cost,
+    DeclaredPlanEvent,
     DiscreteLaplaceEvent,
     ExponentialMechanismEvent,
     GaussianEvent,
@@ -36,7 +37,7 @@ from trasgo_lib.noise import (
 from trasgo_lib.release.answers_file import ANSWERS, ANSWERS_CSV, csv_rows
 from trasgo_lib.release.package import STATEMENT
 from trasgo_lib.release.verification import VerificationResult, failed, judge
-from trasgo_lib.release.verify_charges import total_of, verify_charges
+from trasgo_lib.release.verify_charges import neighbours_of, total_of, verify_charges
 from trasgo_lib.release.verify_sensitivity import Moves, Question, derive, question_of
 from trasgo_lib.release.verify_values import verify_values
 from trasgo_lib.storage import ObjectStore
@@ -70,6 +71,7 @@ def verify_answers(
     yield judge("same superseded version", STATEMENT, manifest["supersedes"], corrected, Reason.SCHEMA_VIOLATION)
     try:
         yield from _verify_costs(statement)
+        yield from _verify_deltas(statement, answers["rows"])
         for query, answer in zip(statement["queries"], answers["queries"]):
             yield from _verify_question(query, statement)
             yield from verify_values(query, answer, question_of(query, statement))
@@ -82,6 +84,8 @@ def verify_answers(
 def _verify_costs(statement: dict[str, Any]) -> Iterator[VerificationResult]:
     total = total_of(statement)
     yield from verify_charges(statement)
+    required = neighbours_of(statement)
+    yield judge("neighbours", STATEMENT, required, statement["neighbours"], Reason.CLAIM_NOT_CERTIFIED)
     for query in statement["queries"]:
         charged = cost(event_from_json(query["event"]))
         yield judge("cost of its event", query["name"], charged.to_json(), query["cost"], Reason.CLAIM_NOT_CERTIFIED)
@@ -90,6 +94,16 @@ def _verify_costs(statement: dict[str, Any]) -> Iterator[VerificationResult]:
     yield judge("within the guarantee", STATEMENT, True, total.fits(cap), Reason.CLAIM_NOT_CERTIFIED)
     spent = Cost.from_json(statement["account_to_date"])
     yield judge("within the account", STATEMENT, True, total.fits(spent), Reason.CLAIM_NOT_CERTIFIED)
+
+
+def _verify_deltas(statement: dict[str, Any], rows: int) -> Iterator[VerificationResult]:
+    """No draw may fail for one row in all of them: that would let it be published as it is."""
+    charged = [*statement["queries"], *statement.get("charges", ())]
+    for one in charged:
+        event = event_from_json(one["event"])
+        if isinstance(event, GaussianEvent | DeclaredPlanEvent):
+            is_small = event.delta.fraction * rows < 1
+            yield judge("delta below one in the rows", one["name"], True, is_small, Reason.CLAIM_NOT_CERTIFIED)
 
 
 def _verify_question(query: dict[str, Any], statement: dict[str, Any]) -> Iterator[VerificationResult]:
@@ -112,6 +126,10 @@ def _verify_question(query: dict[str, Any], statement: dict[str, Any]) -> Iterat
         width = str(_half_width(part, question, len(query["parts"])))
         yield judge("half-width", where, width, part["half_width_steps"], Reason.CLAIM_NOT_CERTIFIED)
     event = event_from_json(query["event"])
+    if isinstance(event, DiscreteLaplaceEvent):
+        # one number has the law of its own steps; of a vector only its epsilon bounds what is lost
+        steps = next(iter(derived.values())).l1 if len(derived) == numbers == 1 else 1
+        yield judge("steps of its event", name, steps, event.sensitivity, Reason.CLAIM_NOT_CERTIFIED)
     whole = event.rho.units if isinstance(event, GaussianEvent) else cost(event).epsilon.units
     claims = sum(_claim(part).units for part in query["parts"])
     yield judge("claims of its parts", name, True, claims <= whole, Reason.CLAIM_NOT_CERTIFIED)

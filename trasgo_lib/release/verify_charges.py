@@ -47,6 +47,8 @@ def verify_charges(statement: dict[str, Any]) -> Iterator[VerificationResult]:
         statement: the parsed ``statement.json`` of answers.
     """
     events = {query["name"]: event_from_json(query["event"]) for query in statement["queries"]}
+    # a second query of a name that is paid for would cost nothing
+    yield judge("names of queries", _STATEMENT, len(events), len(statement["queries"]), Reason.CLAIM_NOT_CERTIFIED)
     names = [name for charge in statement.get("charges", ()) for name in charge["queries"]]
     yield judge("each query in one charge", _STATEMENT, len(set(names)), len(names), Reason.CLAIM_NOT_CERTIFIED)
     for charge in statement.get("charges", ()):
@@ -83,6 +85,32 @@ def _verify_parts(
             asked.setdefault(part["name"], []).append(repr(events[query]))
     required = {name: sorted(drawn) for name, drawn in asked.items()}
     yield judge("draws of each part", where, required, paid, Reason.CLAIM_NOT_CERTIFIED)
+    counts_apart = _count_apart(charge, {query["name"]: query["asked"] for query in statement["queries"]})
+    yield judge("queries count rows of their part", where, True, counts_apart, Reason.CLAIM_NOT_CERTIFIED)
+
+
+def _count_apart(charge: dict[str, Any], asked: dict[str, dict[str, Any]]) -> bool:
+    """Whether each query that is charged lies in one part, and its own conditions on one column keep it there."""
+    names = [name for part in charge["parts"] for name in part["queries"]]
+    columns: set[str] | None = None
+    for part in charge["parts"]:
+        for name in part["queries"]:
+            conditions = [one for one in asked[name].get("where", ()) if one.get("codes")]
+            keeping = {one["column"] for one in conditions if set(one["codes"]) <= set(part["codes"])}
+            columns = keeping if columns is None else columns & keeping
+    return bool(columns) and sorted(names) == sorted(charge["queries"])
+
+
+def neighbours_of(statement: dict[str, Any]) -> str:
+    """What a statement has to call neighbours, where parts may be public, which then are not protected.
+
+    Args:
+        statement: the parsed ``statement.json`` of answers.
+    """
+    events = [event_from_json(charge["event"]) for charge in statement.get("charges", ())]
+    kept = ", ".join(event.name for event in events if isinstance(event, FixedPartitionEvent))
+    told = f", and it keeps its parts of {kept}" if kept else ""
+    return f"same rows per unit; the values of one unit are replaced{told}"
 
 
 def _verify_plan(event: DeclaredPlanEvent, where: str) -> VerificationResult:

@@ -50,9 +50,20 @@ def verify_values(
         known = question.kind == "above" or all(value in options for value in chosen)
         once = question.kind == "above" or len(set(chosen)) == len(chosen)
         yield judge("chosen among the declared", name, (True, True), (known, once), Reason.SCHEMA_VIOLATION)
+        if question.kind == "above":
+            stops = _stops(chosen, int(question.asked.get("cutoff", 1)))
+            yield judge("stops at its cutoff", name, True, stops, Reason.CLAIM_NOT_CERTIFIED)
         width = int(query["parts"][0]["half_width_steps"])
         per_row = _per_row(question)
         yield judge("margin", name, -(-width // per_row), answer["margin_rows"], Reason.SCHEMA_VIOLATION)
+
+
+def _stops(answers: list[Any], cutoff: int) -> bool:
+    """Whether nothing was answered after the last answer above that was paid for."""
+    above = [place for place, answer in enumerate(answers) if answer is True]
+    asked = answers[: above[cutoff - 1] + 1] if len(above) >= cutoff else answers
+    later = answers[len(asked) :]
+    return all(isinstance(answer, bool) for answer in asked) and all(answer is None for answer in later)
 
 
 def _is_number(cell: Cell) -> bool:

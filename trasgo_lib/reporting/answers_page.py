@@ -46,7 +46,8 @@ def render_answers_page(statement: Document, answers: Document, *, is_signed: bo
     pairs = list(zip(statement["queries"], answers["queries"], strict=True))
     lead: list[Html] = [paragraph(description)] if description else []
     lead.append(key_facts(_key_facts(statement, answers)))
-    sections = [_overview(pairs), *(_answer(place, *pair) for place, pair in enumerate(pairs, 1))]
+    sections = [_overview(statement, pairs)]
+    sections += [_answer(place, *pair, words.charge_of(pair[0], statement)) for place, pair in enumerate(pairs, 1)]
     sections += [_promise(statement), _strength(statement), _budget(statement), _noise(pairs)]
     sections += [_use(), _verify(statement, is_signed)]
     return Page(
@@ -70,9 +71,9 @@ def _key_facts(statement: Document, answers: Document) -> Iterator[tuple[str, ob
     yield "Protected", words.unit_words(statement)
 
 
-def _overview(pairs: Sequence[tuple[Document, Document]]) -> Section:
+def _overview(statement: Document, pairs: Sequence[tuple[Document, Document]]) -> Section:
     rows = [
-        (query["name"], query["in_words"], words.answer_words(answer), words.cost_words(query["cost"]))
+        (query["name"], query["in_words"], words.answer_words(answer), words.charge_of(query, statement))
         for query, answer in pairs
     ]
     head = ("question", "in words", "answer", "cost")
@@ -83,7 +84,7 @@ def _overview(pairs: Sequence[tuple[Document, Document]]) -> Section:
     )
 
 
-def _answer(place: int, query: Document, answer: Document) -> Section:
+def _answer(place: int, query: Document, answer: Document, paid: str) -> Section:
     body: list[Html] = [paragraph(f"{query['in_words']}.")]
     body += _chart(f"chart{place}", query, answer)
     body.append(_cells(f"cells{place}", answer))
@@ -91,7 +92,7 @@ def _answer(place: int, query: Document, answer: Document) -> Section:
     body += [paragraph(margin)] if margin else []
     if answer["post_processed"]:
         body.append(paragraph("Post-processed:", f"{'; '.join(answer['post_processed'])}.", *_cautions(answer)))
-    cost = f"Cost: {words.cost_words(query['cost'])}."
+    cost = f"Cost: {paid}."
     if margin:
         body.append(note(f"As drawn; not post-processed. {cost}"))
     else:
@@ -181,8 +182,9 @@ def _promise(statement: Document) -> Section:
 def _strength(statement: Document) -> Section:
     spent = words.epsilon_of(statement["spent"])
     lead = (
-        f"Someone who compares any two records that {words.unit_words(statement).partition(',')[0]} might have can have"
-        f" their odds changed by a factor of at most e^{spent.text} = {odds_factor(spent)} by all answers together,"
+        f"Someone who compares any two records that {words.unit_words(statement).partition(',')[0]} might have"
+        f"{words.kept_words(statement)} can have their odds changed by a factor of at most e^{spent.text} ="
+        f" {odds_factor(spent)} by all answers together,"
         f" whatever else they know. By custom that is called {strength(spent)} protection. An even guess becomes at"
         f" most {even_guess(spent)}; these are bounds for the worst pair of records."
     )
@@ -209,13 +211,16 @@ def _budget(statement: Document) -> Section:
         for query in statement["queries"]
     ]
     head = ("question", "epsilon", "delta", "claims of its parts", "numbers")
+    together = words.charge_rows(statement)
+    names, alone = ("charge", "questions", "cost", "why"), ", each by itself" if together else ""
     return Section(
         "budget",
         "What each answer cost",
         (
-            paragraph("Each question was charged before data was looked at, in full, and is never refunded."),
+            paragraph(words.charged_words(statement)),
+            *([table("together", "Charged together", names, together)] if together else []),
             figure(stacked_bars("budget", bars, "epsilon"), said, f"{some}All figures are in the table below."),
-            table("charges", "Budget by question", head, rows, folded_from=60),
+            table("charges", f"Budget by question{alone}", head, rows, folded_from=60),
         ),
     )
 

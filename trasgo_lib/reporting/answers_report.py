@@ -27,7 +27,10 @@ def answers_report(statement: Document, answers: Document) -> str:
     for query, answer in zip(statement["queries"], answers["queries"], strict=True):
         lines += _query(query, answer)
     lines += section("What it cost")
-    lines += table(("query", "cost"), ((q["name"], words.cost_words(q["cost"])) for q in statement["queries"]))
+    lines += table(("query", "cost"), ((q["name"], words.charge_of(q, statement)) for q in statement["queries"]))
+    if together := words.charge_rows(statement):
+        lines += [words.charged_words(statement), ""]
+        lines += table(("charged together", "queries", "cost", "why"), together)
     lines += section("Not covered")
     lines += bullets(statement["not_covered"])
     return "\n".join(lines).rstrip() + "\n"

@@ -39,7 +39,11 @@ def restricted_answers_report(
     if unit:
         lines += [f"{unit['units']:,} privacy units, the largest with {unit['most_rows']} rows.", ""]
     lines += section("Charges")
-    lines += table(("entry", "at", "question", "epsilon", "delta"), _charges(ledger))
+    # an account that rho governs deducts no epsilon
+    amounts = [
+        name for name in ("epsilon", "delta", "rho") if any(entry["cost"].get(name, "0") != "0" for entry in ledger)
+    ]
+    lines += table(("entry", "at", "charged as", *amounts), _charges(ledger, amounts))
     lines += section("What ran")
     lines += table(("what", "which"), _flat(provenance))
     return "\n".join(lines).rstrip() + "\n"
@@ -50,9 +54,9 @@ def _columns(report: Mapping[str, Any]) -> Iterator[tuple[object, ...]]:
         yield column["name"], column["role"], f"{column['missing']:,}", f"{column['clipped']:,}"
 
 
-def _charges(ledger: Sequence[Mapping[str, Any]]) -> Iterator[tuple[object, ...]]:
+def _charges(ledger: Sequence[Mapping[str, Any]], amounts: Sequence[str]) -> Iterator[tuple[object, ...]]:
     for entry in ledger:
-        yield entry["seq"], entry["at"], entry["unit"], entry["cost"]["epsilon"], entry["cost"]["delta"]
+        yield entry["seq"], entry["at"], entry["unit"], *(entry["cost"].get(name, "0") for name in amounts)
 
 
 def _flat(document: Mapping[str, Any], path: str = "") -> Iterator[tuple[str, object]]:

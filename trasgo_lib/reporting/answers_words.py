@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from trasgo_lib.amounts import Epsilon
-from trasgo_lib.budget import Cost
+from trasgo_lib.budget import Cost, FixedPartitionEvent, event_from_json
 
 Document = Mapping[str, Any]
 
@@ -51,6 +51,45 @@ def cost_words(cost: Document) -> str:
     found = Cost.from_json(dict(cost))
     delta = f", delta {found.delta.text}" if found.delta.units else ""
     return f"epsilon {found.epsilon.text}{delta}"
+
+
+def charged_words(statement: Document) -> str:
+    """How what the answers cost adds up, in a sentence."""
+    together = statement.get("charges", ())
+    if not together:
+        return "Each question was charged before data was looked at, in full, and is never refunded."
+    said = "Questions that are charged together cost a privacy unit what their charge says, not the sum of theirs."
+    names = {name for charge in together for name in charge["queries"]}
+    if len(names) < len(statement["queries"]):
+        said += " Each other question pays for itself, and charges add up."
+    return f"All was charged before data was looked at, in full, and is never refunded. {said}"
+
+
+def charge_rows(statement: Document) -> list[tuple[str, str, str, str]]:
+    """Charges for several questions at once: name, questions by part, cost, and how it follows."""
+    rows = []
+    for charge in statement.get("charges", ()):
+        parts = [f"{part['name']} ({', '.join(part['codes'])}): {', '.join(part['queries'])}"
+                 for part in charge.get("parts", ())]  # fmt: skip
+        asked = "; ".join(parts) or ", ".join(charge["queries"])
+        rows.append((charge["name"], asked, cost_words(charge["cost"]), charge["in_words"]))
+    return rows
+
+
+def kept_words(statement: Document) -> str:
+    """Which parts two records have to share for the bounds to hold of them; empty where membership is protected."""
+    events = [event_from_json(charge["event"]) for charge in statement.get("charges", ())]
+    kept = ", ".join(event.name for event in events if isinstance(event, FixedPartitionEvent))
+    return f" in the same parts of {kept}" if kept else ""
+
+
+def charge_of(query: Document, statement: Document) -> str:
+    """What one answer cost: by itself, or as part of a charge for several."""
+    cost = cost_words(query["cost"])
+    for charge in statement.get("charges", ()):
+        if query["name"] in charge["queries"]:
+            return f"{cost} by itself; paid within {charge['name']}"
+    return cost
 
 
 def epsilon_of(cost: Document) -> Epsilon:

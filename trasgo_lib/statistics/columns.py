@@ -118,6 +118,8 @@ class Columns:
                     met &= codes >= -(-edge // 1) if key == "at_least" else codes <= edge // 1
                 elif isinstance(domain, DateDomain):
                     day = np.datetime64(text, "D")
+                    if str(day) != text:  # a year alone would be read as its first day
+                        raise ValueError(text)
                     met &= domain.values >= day if key == "at_least" else domain.values <= day
             except (ArithmeticError, ValueError):
                 required = "a day, as year-month-day" if isinstance(domain, DateDomain) else "a decimal number as text"

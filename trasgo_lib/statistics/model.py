@@ -234,6 +234,23 @@ class QueryPlan:
 
 
 @dataclass(frozen=True, slots=True)
+class Membership:
+    """What a partition of public membership asserts of every privacy unit: in how many of its parts it has rows.
+
+    Args:
+        name: of the partition.
+        column: a declared category.
+        parts: codes of each declared part, asked about or not.
+        parts_per_unit: most parts in which one unit has rows.
+    """
+
+    name: str
+    column: str
+    parts: tuple[tuple[str, ...], ...]
+    parts_per_unit: int
+
+
+@dataclass(frozen=True, slots=True)
 class Charge:
     """What the account pays at once: for a query, for the parts of a partition, or for the whole file.
 
@@ -244,6 +261,7 @@ class Charge:
         queries: names of the queries it pays for.
         words: how their losses add up, for people; empty for a single query.
         parts: of a partition, those that were asked about: name, codes of its column, queries.
+        membership: of a partition of public membership, what the source is held to; else None.
     """
 
     name: str
@@ -252,6 +270,7 @@ class Charge:
     queries: tuple[str, ...]
     words: str = ""
     parts: tuple[tuple[str, tuple[str, ...], tuple[str, ...]], ...] = ()
+    membership: Membership | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -36,7 +36,7 @@ from trasgo_lib.reporting.answers_report import answers_report
 from trasgo_lib.statistics.answers import Answer
 from trasgo_lib.statistics.explain import query_document, shared_charges
 from trasgo_lib.statistics.model import StatisticsPlan
-from trasgo_lib.statistics.partitions import kept_parts, uncovered_parts
+from trasgo_lib.statistics.partitions import guarantee_of_parts, kept_parts, uncovered_parts
 from trasgo_lib.statistics.question import column_documents
 
 _GUARANTEE = (
@@ -91,7 +91,7 @@ def statement_document(facts: StatisticsFacts) -> dict[str, Any]:
         "version": base.version,
         "title": base.config.release.title,
         "supersedes": supersedes_document(base),
-        "guarantee": _GUARANTEE,
+        "guarantee": _GUARANTEE + guarantee_of_parts(facts.plan),
         "unit": base.privacy_unit,
         "max_rows": base.max_rows,
         "neighbours": "same rows per unit; the values of one unit are replaced" + kept_parts(facts.plan),
@@ -184,7 +184,13 @@ def _standards(
 def _in_words(facts: StatisticsFacts) -> str:
     spent = facts.plan.cost
     delta = f" and delta {spent.delta.text}" if spent.delta.units else ""
-    return f"All answers of this version together cost epsilon {spent.epsilon.text}{delta}. {_GUARANTEE}"
+    told = _GUARANTEE + guarantee_of_parts(facts.plan)
+    return f"All answers of this version together cost epsilon {spent.epsilon.text}{delta}. {told}"
+
+
+def _composed(plan: StatisticsPlan) -> str:
+    together = [charge.name for charge in plan.charges if charge.words]
+    return f"charged together as {', '.join(together)}" if together else "under basic composition"
 
 
 def _crate_facts(facts: StatisticsFacts, statement: dict[str, Any]) -> CrateFacts:
@@ -196,7 +202,7 @@ def _crate_facts(facts: StatisticsFacts, statement: dict[str, Any]) -> CrateFact
         created=facts.created,
         library_version=facts.library_version,
         commit=facts.commit,
-        made="noisy answers of a trusted curator, under basic composition",
+        made=f"noisy answers of a trusted curator, {_composed(facts.plan)}",
         conditions=_in_words(facts),
         claims={
             "epsilon_guarantee": statement["epsilon_guarantee"],

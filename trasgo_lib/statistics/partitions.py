@@ -21,7 +21,7 @@ from trasgo_lib.errors import BudgetError, Reason
 from trasgo_lib.plan import canonical_digest
 from trasgo_lib.reporting import wording
 from trasgo_lib.statistics.columns import Columns
-from trasgo_lib.statistics.model import Charge, QueryPlan, StatisticsPlan
+from trasgo_lib.statistics.model import Charge, Membership, QueryPlan, StatisticsPlan
 
 
 def check_partitions(config: StatisticsConfig, columns: Columns, max_rows: int) -> None:
@@ -159,7 +159,9 @@ def _partition(name: str, config: StatisticsConfig, queries: Sequence[QueryPlan]
             by_part[query.spec.part.part] = (*by_part.get(query.spec.part.part, ()), query.event)
     drawn = tuple((part.name, by_part[part.name]) for part in spec.parts if part.name in by_part)
     event: LossEvent
+    held: Membership | None = None
     if spec.membership == "public":
+        held = Membership(name, spec.column, tuple(part.codes for part in spec.parts), spec.parts_per_unit)
         event = FixedPartitionEvent(name, spec.parts_per_unit, drawn)
         several = "its one part" if spec.parts_per_unit == 1 else f"at most {spec.parts_per_unit} parts"
         words = (
@@ -178,7 +180,7 @@ def _partition(name: str, config: StatisticsConfig, queries: Sequence[QueryPlan]
         if part.name in by_part
     )
     names = tuple(query.name for query in asked)
-    return Charge(f"partition {name}", event, _digest(event, asked), names, words, parts)
+    return Charge(f"partition {name}", event, _digest(event, asked), names, words, parts, held)
 
 
 def _whole(queries: Sequence[QueryPlan], delta: Delta) -> Charge:
@@ -196,9 +198,16 @@ def _digest(event: LossEvent, queries: Sequence[QueryPlan]) -> str:
 
 
 def check_composition(config: StatisticsConfig, queries: Sequence[QueryPlan], columns: Columns) -> None:
-    """Note what a composition in advance does not know: queries with a delta, or of a part."""
+    """Note what a composition in advance does not know: queries with a delta, or of a part; and a delta too large."""
     if config.composition is None:
         return
+    delta, path = Delta.parse(config.composition.delta), ("composition", "delta")
+    if config.rows is None:
+        required, fix = "`rows` beside a delta, which must be below 1/rows", "Add `rows`, as everyone may know it."
+        columns.faults.add(Reason.BAD_AMOUNT, path, required=required, came="none", fix=fix)
+    elif delta.fraction * config.rows >= 1:
+        required, fix = f"less than 1/{config.rows}", "Use a delta far below it."
+        columns.faults.add(Reason.BAD_AMOUNT, path, required=required, came=delta.text, fix=fix)
     for place, query in enumerate(config.queries):
         for key, is_set in (("part", query.part is not None), ("delta", float(query.delta) > 0)):
             if is_set:
@@ -249,16 +258,23 @@ def _parts_document(charge: Charge) -> list[dict[str, object]]:
 
 def kept_parts(plan: StatisticsPlan) -> str:
     """What neighbours keep beside their rows: the parts they lie in, where membership is public; else nothing."""
-    kept = [one.event.name for one in plan.charges if isinstance(one.event, FixedPartitionEvent)]
+    kept = _public(plan)
     return f", and it keeps its parts of {', '.join(kept)}" if kept else ""
+
+
+def guarantee_of_parts(plan: StatisticsPlan) -> str:
+    """What the guarantee leaves open where membership is public, as one more sentence; else nothing."""
+    kept = ", ".join(_public(plan))
+    told = f" The other file keeps the unit in its parts of {kept}: someone who does not know them is not kept from"
+    return f"{told} learning them, and two records of different parts are told apart more easily." if kept else ""
+
+
+def _public(plan: StatisticsPlan) -> list[str]:
+    return [one.event.name for one in plan.charges if isinstance(one.event, FixedPartitionEvent)]
 
 
 def uncovered_parts(plan: StatisticsPlan) -> tuple[str, ...]:
     """What the guarantee does not cover because of parts, one entry each."""
-    public = [
-        f"in which parts of {one.event.name} a unit has rows"
-        for one in plan.charges
-        if isinstance(one.event, FixedPartitionEvent)
-    ]
+    public = [f"in which parts of {name} a unit has rows" for name in _public(plan)]
     of_file = wording.partition_words(plan.base).strip()
     return (*public, *([of_file] if of_file else []))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from fractions import Fraction
 
+from trasgo_lib.budget import DeclaredPlanEvent
 from trasgo_lib.errors import ConfigError, Fault, Reason
 from trasgo_lib.statistics.model import QueryPlan, StatisticsPlan
 from trasgo_lib.statistics.sensitivity import range_of
@@ -34,6 +35,14 @@ def require_row_count(plan: StatisticsPlan, rows: int) -> None:
         if _largest(query) * rows >= _BELOW:
             required = f"sums of {rows} rows that fit 62 bits, whatever the values are"
             found.append(_fault(query, required, "values of too many steps", "Declare a coarser step."))
+    for charge in plan.charges:
+        event = charge.event
+        if isinstance(event, DeclaredPlanEvent) and event.delta.fraction * rows >= 1:
+            required, fix = (
+                f"a delta below 1/{rows}, for the {rows} rows of the source",
+                "Correct `rows` and the delta.",
+            )
+            found.append(Fault(Reason.BAD_PARAMETER, "composition", required, event.delta.text, fix))
     if found:
         raise ConfigError(*found)
 

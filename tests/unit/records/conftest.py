@@ -68,10 +68,12 @@ class Office:
         """Reserve one pure draw."""
         self.records.reserve(self.ask(epsilon, **changes), self.at)
 
-    def new_version(self, version: str, commitment: str, account: str = "cps") -> None:
-        """Create and freeze another version of the same data."""
+    def new_version(
+        self, version: str, commitment: str, account: str = "cps", input_digest: str = DRAW.input_digest
+    ) -> None:
+        """Create and freeze another version, of the same data unless their digest says otherwise."""
         self.records.create_version("cps1988", version, account, b"wrapped", commitment, "ana", self.at)
-        self.records.freeze("cps1988", version, "2" * 64, "1" * 64, "ana", self.at)
+        self.records.freeze("cps1988", version, "2" * 64, input_digest, "ana", self.at)
 
     def advance(self, *states: str) -> None:
         """Move cps1988/1 through these states."""

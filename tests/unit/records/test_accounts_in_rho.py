@@ -42,9 +42,10 @@ def opened(office: Any, composition: str, cap: Cost, *partitions: Partition, max
 
 
 def version(office: Any, name: str, **changes: Any) -> Any:
-    """The office whose next draws are of a version of the account in rho."""
+    """The office whose next draws are of a version of the account in rho, of data of its own unless said otherwise."""
     commitment = (name * 64)[:64]
-    office.new_version(name, commitment, account="in_rho")
+    changes.setdefault("input_digest", commitment)
+    office.new_version(name, commitment, account="in_rho", input_digest=changes["input_digest"])
     return replace(office, draw=replace(office.draw, account="in_rho", version=name, commitment=commitment, **changes))
 
 
@@ -152,6 +153,39 @@ def test_people_in_two_years_lose_both(office: Any) -> None:
     opened(office, "basic", Cost.of("2"), YEARS)
     spent = [draw(version(office, year[-1], part=("year", year)), one).spent for year in YEARS.parts]
     assert [cost.epsilon.text for cost in spent] == ["0.5", "1", "1"]
+
+
+def test_what_an_account_has_lost_counts_parts_in_parallel_only_for_those_who_keep_them(office: Any) -> None:
+    """A statement about all units promises nothing of parts: someone in both has lost in both."""
+    one = PureEvent(Epsilon.parse("0.25"))
+    opened(office, "basic", Cost.of("2"), REGION, YEARS)
+    draw(version(office, "a", part=("region", "north")), one)
+    draw(version(office, "b", part=("region", "south")), one)
+    asked = (("north", (NoisyMaxEvent(Epsilon.parse("0.5")),)), ("south", (NoisyMaxEvent(Epsilon.parse("0.25")),)))
+    seq = draw(version(office, "f"), FixedPartitionEvent("region", 1, asked)).seq
+    assert office.records.account("in_rho").spent == Cost.of("0.75")
+    assert office.records.to_date("in_rho", seq, ["region"]) == Cost.of("0.75")
+    assert office.records.to_date("in_rho", seq, ["year"]) == Cost.of("1.25")
+    assert office.records.to_date("in_rho", seq) == Cost.of("1.25")
+    assert office.records.to_date("in_rho", seq - 1) == Cost.of("0.5")
+
+
+def test_the_same_input_is_not_of_two_disjoint_parts(office: Any) -> None:
+    """Charged as the larger of two parts, two draws of the same rows would cost one."""
+    one = PureEvent(Epsilon.parse("0.5"))
+    opened(office, "basic", Cost.of("2"), REGION, YEARS)
+    draw(version(office, "a", part=("region", "north"), input_digest="7" * 64), one)
+    again = version(office, "b", part=("region", "south"), input_digest="7" * 64)
+    before = office.everything()
+    with pytest.raises(ConflictError, match="cps1988/a was charged for the same input") as caught:
+        draw(again, one)
+    assert (caught.value.reason, caught.value.exit_code) == (Reason.ACCOUNT_MISMATCH, 4)
+    assert office.everything() == before
+    assert draw(again, one, part=("region", "north")).spent == Cost.of("1"), "the same part pays again"
+    other = version(office, "f", part=("year", "2023"), input_digest="7" * 64)
+    assert draw(other, one).spent == Cost.of("1.5"), "parts of two partitions overlap, and add up"
+    whole = version(office, "g", input_digest="7" * 64)
+    assert draw(whole, one).spent == Cost.of("2")
 
 
 def test_a_version_stays_in_its_part_and_parts_are_declared(office: Any) -> None:

@@ -151,6 +151,11 @@ REFUSED = [
         "queries[q].where[#1].at_most",
         Reason.BAD_PARAMETER,
     ),
+    (
+        "{name: q, type: count, epsilon: '1', where: [{column: born, at_most: '2000'}]}",
+        "queries[q].where[#1].at_most",
+        Reason.BAD_PARAMETER,
+    ),
     ("{name: q, type: count, epsilon: '1', where: [{column: sex}]}", "queries[q].where[#1]", Reason.BAD_SHAPE),
     ("{name: q, type: crosstab, by: [sex], keys: [], epsilon: '1'}", "queries[q].keys", Reason.BAD_PARAMETER),
     ("{name: q, type: counts, epsilon: '1'}", "queries[q].type", Reason.BAD_SHAPE),

@@ -128,6 +128,9 @@ def _narrower(query: int) -> Callable[[dict[str, Any]], object]:
         _statement(lambda s: s["queries"][0]["asked"].update(max_rows=0)),
         _statement(lambda s: s.update(max_rows=2)),
         _statement(lambda s: s["queries"][0]["bounds"].update(rows=2)),
+        _statement(lambda s: s["queries"][0]["event"].update(sensitivity="1000")),
+        _statement(lambda s: s["queries"][7]["event"].update(sensitivity="6")),
+        _statement(lambda s: s.update(neighbours="one row is added or taken out")),
         _statement(_part(0, 0, half_width_steps="1")),
         _statement(_part(0, 0, noise="noisy_max")),
         _statement(lambda s: s["queries"][0]["asked"].pop("suppress_below")),
@@ -142,6 +145,9 @@ def _narrower(query: int) -> Callable[[dict[str, Any]], object]:
         _csv_too(lambda a: a["queries"][2]["cells"][0].update(value="99")),
         _csv_too(lambda a: a["queries"][2].update(margin_rows=1)),
         _csv_too(lambda a: a["queries"][4]["cells"][1].update(value=a["queries"][4]["cells"][0]["value"])),
+        # a sparse vector that answered on after its cutoff, or stopped before it
+        _csv_too(lambda a: [cell.update(value=True) for cell in a["queries"][5]["cells"]]),
+        _csv_too(lambda a: [cell.update(value=None) for cell in a["queries"][5]["cells"]]),
     ],
 )
 def test_a_package_whose_parts_contradict_each_other_is_refused(

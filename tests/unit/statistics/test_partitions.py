@@ -13,12 +13,14 @@ from asked import KEY, rows_of, text_of
 
 from trasgo_lib.amounts import Delta, Epsilon
 from trasgo_lib.budget import DeclaredPlanEvent, FixedPartitionEvent, PartitionEvent
-from trasgo_lib.errors import ConfigError, Fault, Reason
+from trasgo_lib.errors import ConfigError, Fault, InputContractError, Reason
 from trasgo_lib.release import publish_package, verify_release
+from trasgo_lib.release.verify_charges import neighbours_of, total_of, verify_charges
 from trasgo_lib.statistics import StatisticsPlan, read_statistics
 from trasgo_lib.statistics.answering import draw_answer
 from trasgo_lib.statistics.answers import answers_of
 from trasgo_lib.statistics.explain import explain_statistics, render_statistics
+from trasgo_lib.statistics.membership import asserts_membership, require_membership
 from trasgo_lib.statistics.package import StatisticsFacts, stage_statistics
 from trasgo_lib.storage import open_store
 
@@ -137,6 +139,47 @@ def test_a_plan_in_advance_takes_pure_queries_of_all_rows(tmp_path: Path, query:
     assert where in [place for place, _, _ in _faults(tmp_path, PLACE, query, more=PLD)]
 
 
+def test_the_delta_of_a_plan_in_advance_lies_below_one_in_the_rows(tmp_path: Path) -> None:
+    for delta, came in (("0.001", "0.001"), ("2e-3", "0.002")):
+        ((where, reason, fault), *_) = _faults(tmp_path, "", ALL, more=PLD.replace("1e-6", delta))
+        assert (where, reason, fault.came) == ("composition.delta", Reason.BAD_AMOUNT, came)
+    text = text_of(ALL).replace("rows: 1000\n", f"{PLD}\n")
+    (tmp_path / "people.yaml").write_text(text, encoding="utf-8")
+    with pytest.raises(ConfigError, match="`rows` beside a delta"):
+        read_statistics(tmp_path / "people.yaml")
+
+
+# --- public membership and the source --------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("region", "rows"),
+    [
+        ([0, 1, 2, 2, 0, 0], 0),  # units 1, 2 and 3 are in coast (north, south), inland and coast
+        ([0, 2, 2, 2, 0, 0], 2),
+        ([0, 2, 2, 2, 0, 2], 4),
+    ],
+)
+def test_a_unit_in_more_parts_than_were_declared_stops_the_run(tmp_path: Path, region: list[int], rows: int) -> None:
+    """One part of two is charged: whoever lies in both would lose twice as much as is stated."""
+    plan = _plan(tmp_path, FIXED, COAST, max_rows=2)  # nobody asks about inland in this version
+    source = rows_of([1, 1, 2, 2, 3, 3], batch=4, region=region)
+    assert asserts_membership(plan)
+    if not rows:
+        require_membership(plan, source)
+        return
+    with pytest.raises(InputContractError, match="at most 1 part of place") as caught:
+        require_membership(plan, source)
+    assert [(fault.where, fault.rows) for fault in caught.value.faults] == [("region", rows)]
+
+
+def test_membership_is_looked_at_only_where_it_is_asserted(tmp_path: Path) -> None:
+    assert not asserts_membership(_plan(tmp_path, FIXED, COAST))
+    assert not asserts_membership(_plan(tmp_path, PLACE, COAST, max_rows=2))
+    two = FIXED.replace("public,", "public, parts_per_unit: 2,")
+    assert not asserts_membership(_plan(tmp_path, two, COAST, max_rows=2))
+
+
 # --- what is published -----------------------------------------------------------------------------------------------
 
 
@@ -164,12 +207,43 @@ def test_the_statement_says_what_was_charged_together_and_what_parts_leave_open(
     assert (charge["queries"], charge["cost"]["epsilon"]) == (["coast", "inland"], "0.5")
     assert "it keeps its parts of place" in statement["neighbours"]
     assert "in which parts of place a unit has rows" in statement["not_covered"]
+    assert neighbours_of(statement) == statement["neighbours"]
+    assert neighbours_of({}) == "same rows per unit; the values of one unit are replaced"
+
+
+def test_the_reports_show_what_was_charged_together(parted: Path) -> None:
+    page = (parted / "report.html").read_text(encoding="utf-8")
+    assert "Charged together" in page and "coast (north, south): coast; inland (east): inland" in page
+    assert "epsilon 0.3 by itself; paid within partition place" in page
+    assert "Each other question pays for itself" in page
+    assert "any two records that one row might have in the same parts of place can have" in page
+    for name in ("report.md", "report.html", "statement.json", "codebook.md"):
+        assert "keeps the unit in its parts of place" in (parted / name).read_text(encoding="utf-8")
+    for name in ("report.md", "codebook.md"):
+        assert "paid within partition place" in (parted / name).read_text(encoding="utf-8")
+    crate = (parted / "ro-crate-metadata.json").read_text(encoding="utf-8")
+    assert "charged together as partition place" in crate and "under basic composition" not in crate
 
 
 def test_answers_of_a_plan_in_advance_verify(tmp_path: Path) -> None:
     plan = _plan(tmp_path, "", ALL, ALL.replace("all", "again"), more=PLD)
-    assert verify_release(_published(tmp_path, plan)).passed
+    published = _published(tmp_path, plan)
+    assert verify_release(published).passed
     assert explain_statistics(plan)["charges"]
+    assert "paid within declared plan" in (published / "report.md").read_text(encoding="utf-8")
+
+
+def _asks(query: int, codes: list[str] | None) -> Callable[[dict[str, Any]], None]:
+    """The condition that keeps a query in its part says something else, or is gone."""
+
+    def edit(statement: dict[str, Any]) -> None:
+        conditions = statement["queries"][query]["asked"]["where"]
+        if codes is None:
+            conditions.pop()
+        else:
+            conditions[-1].update(codes=codes)
+
+    return edit
 
 
 def _event(change: Callable[[dict[str, Any]], None]) -> Callable[[dict[str, Any]], None]:
@@ -191,14 +265,17 @@ def _event(change: Callable[[dict[str, Any]], None]) -> Callable[[dict[str, Any]
         (_event(lambda c: c["parts"][1].update(codes=["north"])), "parts are disjoint"),
         (_event(lambda c: c["queries"].append("all")), "draws of its queries"),
         (_event(lambda c: c["event"].update(parts=c["event"]["parts"].replace("0.5", "0.2"))), "draws of each part"),
+        (lambda s: s["queries"].append(s["queries"][0]), "names of queries"),
+        (_asks(0, None), "queries count rows of their part"),
+        (_asks(1, ["north"]), "queries count rows of their part"),
+        (_asks(1, ["east", "north"]), "queries count rows of their part"),
+        (_event(lambda c: c["parts"][0].update(queries=["coast", "inland"])), "queries count rows of their part"),
     ],
 )
 def test_a_statement_whose_charges_do_not_fit_its_queries_fails(
     parted: Path, tmp_path: Path, edit: Callable[[dict[str, Any]], object], check: str
 ) -> None:
     """Negative controls: what makes the total smaller than the draws are worth is found by name."""
-    from trasgo_lib.release.verify_charges import total_of, verify_charges
-
     copy = tmp_path / "copy"
     shutil.copytree(parted, copy)
     statement = json.loads((copy / "statement.json").read_text(encoding="utf-8"))

@@ -5,9 +5,10 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from asked import plan_of
+from asked import plan_of, text_of
 
 from trasgo_lib.errors import ConfigError
+from trasgo_lib.statistics import read_statistics
 from trasgo_lib.statistics.row_count import require_row_count
 
 
@@ -34,3 +35,15 @@ def test_sums_that_might_not_fit_are_refused_whatever_the_values_are(query: str,
     require_row_count(plan, most)
     with pytest.raises(ConfigError, match="fit 62 bits"):
         require_row_count(plan, most + 1)
+
+
+def test_the_delta_of_a_plan_in_advance_is_held_against_the_rows_too(tmp_path: Path) -> None:
+    path = tmp_path / "people.yaml"
+    text = text_of("{name: q, type: histogram, column: sex, epsilon: '1'}")
+    path.write_text(
+        text.replace("queries:", "composition: {rule: pld, delta: '0.0001'}\nqueries:", 1), encoding="utf-8"
+    )
+    plan = read_statistics(path)[1]
+    require_row_count(plan, 9_999)
+    with pytest.raises(ConfigError, match="composition: required a delta below 1/10000"):
+        require_row_count(plan, 10_000)

@@ -138,7 +138,8 @@ def answers_codebook(description: AnswersDescription, statement: words.Document)
 
 def _questions(statement: words.Document) -> Iterator[tuple[object, ...]]:
     for query in statement["queries"]:
-        yield query["name"], query["in_words"], query["numbers"], query["half_width"], words.cost_words(query["cost"])
+        paid = words.charge_of(query, statement)
+        yield query["name"], query["in_words"], query["numbers"], query["half_width"], paid
 
 
 _OUTSIDE = {"clip": "moved to the nearest declared one", "reject": "refused"}
