@@ -1,4 +1,4 @@
-"""Training: charge it, train once, keep what came of it restricted, publish it."""
+"""Training: charge it, train once, keep what came of it restricted; what is made of it is published elsewhere."""
 
 from __future__ import annotations
 
@@ -11,22 +11,20 @@ from prefect import task
 
 import trasgo_lib
 from tasks.made_with import made_with, source_revision
-from tasks.policies import IDEMPOTENT_IO, NOISE_DRAW, PURE, at_boundary
+from tasks.policies import NOISE_DRAW, PURE, at_boundary
 from tasks.session import RunRef, Session, open_session
-from tasks.signing import previous_evidence, signing_of
-from tasks.waiting import announce
-from tasks.workspace import INPUT_REPORT, Workspace
+from tasks.signing import previous_evidence
 from trasgo_lib.budget import Cost, cost
 from trasgo_lib.data import PrivateTable, read_source
-from trasgo_lib.errors import BudgetError, ConfigError, ConflictError, Reason
+from trasgo_lib.errors import ConfigError, ConflictError, Reason
 from trasgo_lib.keys import KeyedDigest
 from trasgo_lib.plan import source_reading
 from trasgo_lib.records import Reservation, State
-from trasgo_lib.release import publish_package, release_prefix
+from trasgo_lib.release import release_prefix
 from trasgo_lib.statistics.private_rows import StoredRows
 from trasgo_lib.training import TrainingPlan
 from trasgo_lib.training.fitting import Fitted, fit
-from trasgo_lib.training.package import ModelFacts, stage_model
+from trasgo_lib.training.package import ModelFacts
 
 _LOGGER = logging.getLogger("trasgo")
 _TOLD_PARTS = 10
@@ -114,37 +112,6 @@ def mark_model_checked(ref: RunRef) -> None:
     if session.event_of(State.DRAWN).evidence.get("model") != stored:
         raise _gone(session, "another model than was recorded")
     session.advance("checked", "the model is that of its plan", **previous_evidence(session))
-
-
-@task(name="publish model", **IDEMPOTENT_IO)
-@at_boundary
-def publish_model(ref: RunRef) -> None:
-    """Publish the model; the same version again puts the same bytes and changes nothing.
-
-    Raises:
-        ConflictError: the store holds other bytes under a key of this version.
-    """
-    session = open_session(ref)
-    plan = training_of(session)
-    base = plan.base
-    session.records.require_publishable(base.dataset, base.version, None)
-    session.require_superseded()
-    if session.spent() != plan.cost:
-        raise BudgetError.of(
-            Reason.STATE_CONFLICT,
-            f"version {base.dataset}/{base.version}",
-            required=f"charges of {plan.cost}",
-            came=str(session.spent()),
-            fix="Nothing was published; report this.",
-        )
-    staged = stage_model(model_facts(session), session.work / "staged", signing_of(session))
-    prefix = release_prefix(base.dataset, base.version)
-    report = Workspace(session.work).read_json(INPUT_REPORT) or {}
-    session.restricted.put_once(f"{prefix}/input_report.json", json.dumps(report, indent=2, sort_keys=True).encode())
-    publish_package(staged, session.public, prefix)
-    announce(session, {})
-    session.remove_work()
-    _LOGGER.info("publish: %s/%s", base.dataset, base.version)
 
 
 def training_of(session: Session) -> TrainingPlan:

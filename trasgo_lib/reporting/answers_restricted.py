@@ -1,4 +1,4 @@
-"""The restricted report of a statistics version: what went in, what was charged, what ran; no exact figure.
+"""The restricted report of answers or of a model: what went in, what was charged, what ran; no exact figure.
 
 True values beside noisy ones would invite asking again until the noise is small, or publishing by how near they are;
 both would be looks at the data that nobody paid for.
@@ -13,8 +13,9 @@ from trasgo_lib.reporting.markdown import cell, section, table
 
 _LEAD = (
     "For the people who run this version, and not to be passed on: counts of the raw file stand below. What was"
-    " published, or waits to be, is described in the public report. The exact figures are not in here on purpose: to"
-    " publish, to withhold or to ask again by how near an answer came would be a look at the data that is not paid for."
+    " published, or waits to be, is described in the public files. The exact figures are not in here on purpose: to"
+    " publish, to withhold or to ask again by how near an answer or an accuracy came would be a look at the data that"
+    " is not paid for."
 )
 
 
@@ -39,7 +40,7 @@ def restricted_answers_report(
     if unit:
         lines += [f"{unit['units']:,} privacy units, the largest with {unit['most_rows']} rows.", ""]
     lines += section("Charges")
-    lines += table(("entry", "at", "question", "epsilon", "delta"), _charges(ledger))
+    lines += table(("entry", "at", "charged for", "epsilon", "delta"), _charges(ledger))
     lines += section("What ran")
     lines += table(("what", "which"), _flat(provenance))
     return "\n".join(lines).rstrip() + "\n"

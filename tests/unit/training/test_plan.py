@@ -56,7 +56,6 @@ def _changed(path: str, value: Any) -> dict[str, Any]:
         ("privacy.epsilon_total", "2.4", "privacy.epsilon_total"),
         ("privacy.delta_total", "0", "privacy.delta_total"),
         ("privacy.unit", {"column": "person", "max_rows": 2}, "privacy.unit.max_rows"),
-        ("publish.approvals", 1, "publish.approvals"),
         ("columns.0.mechanism", "laplace", "columns[age].mechanism"),
         ("columns.1.missing", "code", "model.target"),
     ],
