@@ -16,7 +16,7 @@ from tasks.session import RunRef, Session, open_session
 from tasks.signing import previous_evidence
 from trasgo_lib.budget import Cost, cost
 from trasgo_lib.data import PrivateTable, read_source
-from trasgo_lib.errors import ConfigError, ConflictError, Reason
+from trasgo_lib.errors import ConfigError, ConflictError, InputContractError, Reason
 from trasgo_lib.keys import KeyedDigest
 from trasgo_lib.plan import source_reading
 from trasgo_lib.records import Reservation, State
@@ -44,6 +44,7 @@ def reserve_training(ref: RunRef, rows: int) -> Cost:
 
     Raises:
         ConfigError: the delta is not below one in so many rows; nothing was charged.
+        InputContractError: the public file of the evaluation does not hold what is declared; nothing was charged.
         BudgetError: the account's cap would be passed; nothing was charged and nothing is drawn.
         ConflictError: the version was charged with another plan, input or root.
     """
@@ -54,6 +55,8 @@ def reserve_training(ref: RunRef, rows: int) -> Cost:
         fix = "Correct `rows`, and use a delta far below one in it."
         raise ConfigError.of(Reason.BAD_PARAMETER, "model.delta", required=required, came=plan.cost.delta.text, fix=fix)
     before = session.spent()
+    if before.is_zero:
+        _public_rows(session)  # what is wrong with them is said before anything is paid
     session.reserve(_reservations(session))
     spent = session.spent()
     _LOGGER.info("reserve: training%s", " (already paid)" if spent == before else f"; spent so far: {spent}")
@@ -178,17 +181,25 @@ def _gone(session: Session, came: str) -> ConflictError:
 
 
 def _public_rows(session: Session) -> StoredRows | None:
-    """The declared public file as codes, in a work folder of its own."""
+    """The declared public file as codes, in a work folder of its own.
+
+    Raises:
+        InputContractError: it does not hold what is declared; every fault says that it is of this file.
+    """
     evaluation = training_of(session).evaluation
     if evaluation is None or evaluation.public_file is None:
         return None
-    table, _ = read_source(
-        replace(source_reading(session.plan), path=evaluation.public_file, row_order="source"),
-        digest_key=session.digest_key(),
-        permutation=lambda input_digest: session.stream("permute", "public file", input_digest),
-        work=session.work / "public_file",
-        rows_per_batch=session.plan.rows_per_batch,
-    )
+    try:
+        table, _ = read_source(
+            replace(source_reading(session.plan), path=evaluation.public_file, row_order="source"),
+            digest_key=session.digest_key(),
+            permutation=lambda input_digest: session.stream("permute", "public file", input_digest),
+            work=session.work / "public_file",
+            rows_per_batch=session.plan.rows_per_batch,
+        )
+    except InputContractError as error:
+        faults = (replace(fault, where=f"evaluation.public_file, {fault.where}") for fault in error.faults)
+        raise InputContractError(*faults) from None
     return StoredRows(table, session.digest_key())
 
 

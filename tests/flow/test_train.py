@@ -215,6 +215,21 @@ def test_a_depleted_account_refuses_before_data_is_opened(tmp_path: Path) -> Non
     assert office.spent() == "0"
 
 
+def test_a_wrong_public_file_is_named_before_anything_is_paid(tmp_path: Path) -> None:
+    office = _office(tmp_path)
+    office.release["evaluation"] = {"public_file": "public.csv"}
+    header = "age,sex,region,wave,note\n"
+    (tmp_path / "public.csv").write_text(f"{header}20,f,west,2026-1,n\n30,x,west,2026-1,n\n", encoding="utf-8")
+    _open(office, "4")
+    wrong = _train(office, "--quiet")
+    assert wrong.exit_code == 3 and "evaluation.public_file, sex" in wrong.text, wrong.text
+    assert office.spent() == "0"
+    (tmp_path / "public.csv").write_text(f"{header}20,f,west,2026-1,n\n30,m,west,2026-1,n\n", encoding="utf-8")
+    right = _train(office, "--json")
+    assert right.exit_code == 0 and right.json["accuracy"]["rows"] == 2, right.text
+    assert office.trasgo("verify", str(office.public)).exit_code == 0
+
+
 def test_commands_take_the_file_they_are_for(tmp_path: Path) -> None:
     office = _office(tmp_path)
     office.write()

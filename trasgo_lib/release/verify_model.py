@@ -18,6 +18,7 @@ from trasgo_lib.budget import (
     cost,
     event_from_json,
 )
+from trasgo_lib.data import CategoryDomain, domain_from_description
 from trasgo_lib.errors import Reason, TrasgoError
 from trasgo_lib.noise import laplace_half_width, laplace_scale
 from trasgo_lib.noise.discrete_gaussian import MISSING_AT_MOST
@@ -115,8 +116,18 @@ def _verify_weights(model: dict[str, Any], training: dict[str, Any]) -> Iterator
     yield judge("number of weights", STATEMENT, count, training["parameters"], _NOT_CERTIFIED)
     inputs = [{"name": one["name"], "inputs": one["inputs"]} for one in model["features"]]
     yield judge("same features", MODEL, training["features"], inputs, Reason.SCHEMA_VIOLATION)
-    told = (model["type"], model["target"]["name"], sum(one["inputs"] for one in inputs) + 1)
-    stated = (training["type"], training["target"], training["layers"][0][0])
+    for one in model["features"]:
+        domain = domain_from_description(one["domain"])
+        width = (domain.size if isinstance(domain, CategoryDomain) else 1) + int(one["has_missing"])
+        yield judge("inputs of its domain", one["name"], width, one["inputs"], Reason.SCHEMA_VIOLATION)
+    labels = len(model["target"]["labels"])
+    told = (
+        model["type"],
+        model["target"]["name"],
+        sum(one["inputs"] for one in inputs) + 1,
+        1 if labels == 2 else labels,
+    )
+    stated = (training["type"], training["target"], training["layers"][0][0], training["layers"][-1][1])
     yield judge("same kind of model", MODEL, stated, told, Reason.SCHEMA_VIOLATION)
 
 

@@ -136,6 +136,8 @@ LIES = {
     "rows kept out": ("statement.json", _set("training", "kept_out", "chances_in_2_32", 0)),
     "public and paid": ("data/model.json", _set("accuracy", "measured_on", "public_file")),
     "superseded": ("statement.json", _set("supersedes", {"version": "0", "reason": "error"})),
+    "labels": ("data/model.json", _set("target", "labels", ["f", "m", "x"])),
+    "domain": ("data/model.json", _set("features", 1, "domain", "codes", lambda codes: codes[:3])),
     "target": ("data/model.json", _set("target", "name", "region")),
     "uneven": ("data/model.json", _set("layers", 0, 0, [1, 2])),
     "too heavy": ("data/model.json", _set("layers", 0, 0, [2**40])),
