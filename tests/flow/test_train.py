@@ -235,6 +235,10 @@ def test_commands_take_the_file_they_are_for(tmp_path: Path) -> None:
     office.write()
     ran = office.run()
     assert ran.exit_code == 2 and "trasgo train" in ran.text
+    asked = office.trasgo("query", str(office.config))
+    assert asked.exit_code == 2 and "trasgo train" in asked.text and "trasgo run" not in asked.text
+    resumed = office.trasgo("resume", str(office.config))
+    assert resumed.exit_code != 0 and "trasgo query" not in resumed.text and "trasgo run" not in resumed.text
     planned = office.trasgo("plan", str(office.config), "--json")
     assert planned.exit_code == 0 and planned.json["training"]["parameters"] == 6
     del office.release["model"]
