@@ -107,7 +107,7 @@ def accuracy_document(facts: ModelFacts) -> dict[str, Any] | None:
 def statement_document(facts: ModelFacts) -> dict[str, Any]:
     """The content of ``statement.json`` of a model, format 1."""
     plan, base = facts.plan, facts.plan.base
-    of_part = partition_words(base).strip()
+    of_part = partition_words(base).strip().removesuffix(".")
     return {
         "format": 1,
         "kind": "model",
