@@ -6,15 +6,17 @@ from typing import Literal
 
 from prefect import flow
 
+from tasks.artifacts import show_release
 from tasks.ingest import ingest
+from tasks.publish_model import package_model, publish_model
 from tasks.session import RunRef, open_session
 from tasks.source import require_same_source
-from tasks.train import mark_model_checked, publish_model, reserve_training, train_model
+from tasks.train import mark_model_checked, reserve_training, train_model
 
 
 @flow(name="training", persist_result=False, validate_parameters=False)
-def training(ref: RunRef) -> Literal["published"]:
-    """Take a source file to a published model.
+def training(ref: RunRef) -> Literal["published", "waiting"]:
+    """Take a source file to a published model, or to a packaged one that waits.
 
     Args:
         ref: public facts from which every task opens the run.
@@ -31,5 +33,9 @@ def training(ref: RunRef) -> Literal["published"]:
         mark_model_checked(ref)
         require_same_source(ref)
         held.require()
+        if session.must_wait():
+            package_model(ref)
+            return "waiting"
         publish_model(ref)
+        show_release(session)
         return "published"

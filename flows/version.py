@@ -133,5 +133,5 @@ def _nothing_to_resume(session: Session) -> ConflictError:
         f"version {session.plan.dataset}/{session.plan.version}",
         required="a version that was begun",
         came="none",
-        fix=f"Start it with: trasgo {'run' if session.statistics is None else 'query'}",
+        fix=f"Start it with: trasgo {session.verb}",
     )

@@ -40,9 +40,9 @@ def publish_answers(ref: RunRef, rows: int) -> None:
     session.records.require_publishable(plan.dataset, plan.version, None)
     session.require_superseded()
     staged = _stage(session, rows)
-    _put_evidence(session)
+    put_evidence(session)
     if session.public.exists(f"{prefix}/{MANIFEST}"):
-        _require_these_answers(session, prefix, staged)
+        require_same_data(session, staged, ANSWERS)
     else:
         publish_package(staged, session.public, prefix)
     announce(session, {})
@@ -61,7 +61,7 @@ def package_answers(ref: RunRef, rows: int) -> None:
     """
     session = open_session(ref)
     staged = _stage(session, rows)
-    _put_evidence(session)
+    put_evidence(session)
     put_waiting(session, staged)
     session.remove_work()
     _LOGGER.info("package: %s/%s waits in the restricted root", session.plan.dataset, session.plan.version)
@@ -80,25 +80,38 @@ def _stage(session: Session, rows: int) -> StagedPackage:
     return stage_statistics(_facts(session, rows), read_answers(session), session.work / "staged", signing_of(session))
 
 
-def _require_these_answers(session: Session, prefix: str, staged: StagedPackage) -> None:
-    """A manifest that is there already must be the one this version put before a crash: it lists the same answers.
+def require_same_data(session: Session, staged: StagedPackage, data: str) -> None:
+    """A manifest that is there already must be the one this version put before a crash: it lists the same data.
 
     The package is not compared as a whole, so that a newer library can finish what an older one began.
+
+    Args:
+        session: the run.
+        staged: the package as it is made now.
+        data: path of the answers, or of the model.
+
+    Raises:
+        ConflictError: it is another one.
     """
+    prefix = release_prefix(session.plan.dataset, session.plan.version)
     listed = json.loads(session.public.get(f"{prefix}/{MANIFEST}"))["files"]
     digests = {entry["path"]: entry["sha256"] for entry in listed}
-    if digests.get(ANSWERS) != staged.file(ANSWERS).sha256:
+    if digests.get(data) != staged.file(data).sha256:
         raise ConflictError.of(
             Reason.ALREADY_EXISTS,
             f"{prefix}/{MANIFEST}",
-            required="no manifest, or that of these answers",
+            required=f"no manifest, or that of this {data}",
             came="the manifest of another release",
             fix="A release is never overwritten: publish a new version.",
         )
 
 
-def _put_evidence(session: Session) -> None:
-    """Input report, ledger extract, provenance and a report of them; kept as they are once the report is there."""
+def put_evidence(session: Session) -> None:
+    """Input report, ledger extract, provenance and a report of them; kept as they are once the report is there.
+
+    Args:
+        session: the run of a statistics file or a training file.
+    """
     plan = session.plan
     prefix = release_prefix(plan.dataset, plan.version)
     if session.restricted.exists(f"{prefix}/{REPORT}"):

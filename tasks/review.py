@@ -15,6 +15,7 @@ from trasgo_lib.plan import ReleasePlan
 from trasgo_lib.records import Event, Publication, Records, State, VersionRecord, waiting_of
 from trasgo_lib.release import STATEMENT, release_prefix, verify_release
 from trasgo_lib.release.answers_file import ANSWERS, holds_answers
+from trasgo_lib.release.model_file import MODEL, holds_a_model
 from trasgo_lib.storage import ObjectStore
 from trasgo_lib.training import read_product
 
@@ -30,6 +31,7 @@ class Review:
         life: its events.
         publication: how far it is on its way to the public.
         awaits: why it is not public; None when it waits for nothing.
+        verb: the command that makes it.
     """
 
     plan: ReleasePlan
@@ -38,6 +40,7 @@ class Review:
     life: tuple[Event, ...]
     publication: Publication
     awaits: WaitingError | None
+    verb: str
 
     @property
     def restricted(self) -> ObjectStore:
@@ -74,9 +77,10 @@ class Dossier:
     Args:
         waiting: the packaged files.
         statement: ``statement.json`` of the package.
-        losses: the restricted losses; none for answers.
-        checks: the output checks; none for answers.
-        answers: ``data/answers.json`` of the package; None for a release of rows.
+        losses: the restricted losses; none for answers and models.
+        checks: the output checks; none for answers and models.
+        answers: ``data/answers.json`` of the package; None for others.
+        model: ``data/model.json`` of the package; None for others.
     """
 
     waiting: WaitingPackage
@@ -84,6 +88,7 @@ class Dossier:
     losses: dict[str, Any]
     checks: list[dict[str, Any]]
     answers: dict[str, Any] | None = None
+    model: dict[str, Any] | None = None
 
     def evidence(self) -> dict[str, str]:
         """What was looked at, for the record."""
@@ -91,6 +96,10 @@ class Dossier:
             asked = self.answers["queries"]
             numbers = sum(len(query["cells"]) for query in asked)
             return {"answers": f"{len(asked)} questions, {numbers} numbers and choices"}
+        if self.model is not None:
+            weights = sum(len(row) for layer in self.model["layers"] for row in layer)
+            measured = "no accuracy" if self.model["accuracy"] is None else "an accuracy"
+            return {"model": f"{weights} weights and {measured}"}
         passed = sum(bool(check["passed"]) for check in self.checks)
         return {
             "checks": f"{passed} of {len(self.checks)} passed",
@@ -122,7 +131,7 @@ def open_review(config: Path) -> Review:
     found = records.publication(plan.dataset, plan.version)
     over = record.state in (State.PUBLISHED, State.SUPERSEDED, State.WITHDRAWN)
     awaits = None if over else waiting_of(record, found, records.now())
-    return Review(plan, records, record, records.events(plan.dataset, plan.version), found, awaits)
+    return Review(plan, records, record, records.events(plan.dataset, plan.version), found, awaits, product.verb)
 
 
 def open_dossier(review: Review) -> Dossier:
@@ -146,7 +155,9 @@ def open_dossier(review: Review) -> Dossier:
     verify_release(store, waiting.prefix).require()
     statement = json.loads(store.get(f"{waiting.prefix}/{STATEMENT}"))
     if holds_answers(waiting.manifest):
-        return Dossier(waiting, statement, {}, [], json.loads(store.get(f"{waiting.prefix}/{ANSWERS}")))
+        return Dossier(waiting, statement, {}, [], answers=json.loads(store.get(f"{waiting.prefix}/{ANSWERS}")))
+    if holds_a_model(waiting.manifest):
+        return Dossier(waiting, statement, {}, [], model=json.loads(store.get(f"{waiting.prefix}/{MODEL}")))
     return Dossier(
         waiting,
         statement,

@@ -38,7 +38,7 @@ from trasgo_lib.records import Event, Publication, Records, Reservation, State, 
 from trasgo_lib.release import release_prefix
 from trasgo_lib.statistics import StatisticsPlan
 from trasgo_lib.storage import ObjectStore
-from trasgo_lib.training import TrainingPlan, read_product
+from trasgo_lib.training import TrainingPlan, read_product, verb_of
 
 _LOGGER = logging.getLogger("trasgo")
 
@@ -228,6 +228,11 @@ class Session:
         # a version that was charged before has paid for its first round already; ``reserve`` judges the rest
         if self.spent().is_zero:
             require_first_round(self.records, account, self.plan, self.statistics or self.training)
+
+    @property
+    def verb(self) -> str:
+        """The command that makes this version."""
+        return verb_of(self.statistics, self.training)
 
     @property
     def part(self) -> tuple[str, str] | None:

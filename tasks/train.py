@@ -1,4 +1,4 @@
-"""Training: charge it, train once, keep what came of it restricted, publish it."""
+"""Training: charge it, train once, keep what came of it restricted; what is made of it is published elsewhere."""
 
 from __future__ import annotations
 
@@ -11,22 +11,20 @@ from prefect import task
 
 import trasgo_lib
 from tasks.made_with import made_with, source_revision
-from tasks.policies import IDEMPOTENT_IO, NOISE_DRAW, PURE, at_boundary
+from tasks.policies import NOISE_DRAW, PURE, at_boundary
 from tasks.session import RunRef, Session, open_session
-from tasks.signing import previous_evidence, signing_of
-from tasks.waiting import announce
-from tasks.workspace import INPUT_REPORT, Workspace
+from tasks.signing import previous_evidence
 from trasgo_lib.budget import Cost, cost
 from trasgo_lib.data import PrivateTable, read_source
-from trasgo_lib.errors import BudgetError, ConfigError, ConflictError, Reason
+from trasgo_lib.errors import ConfigError, ConflictError, InputContractError, Reason
 from trasgo_lib.keys import KeyedDigest
 from trasgo_lib.plan import source_reading
 from trasgo_lib.records import Reservation, State
-from trasgo_lib.release import publish_package, release_prefix
+from trasgo_lib.release import release_prefix
 from trasgo_lib.statistics.private_rows import StoredRows
 from trasgo_lib.training import TrainingPlan
 from trasgo_lib.training.fitting import Fitted, fit
-from trasgo_lib.training.package import ModelFacts, stage_model
+from trasgo_lib.training.package import ModelFacts
 
 _LOGGER = logging.getLogger("trasgo")
 _TOLD_PARTS = 10
@@ -46,6 +44,7 @@ def reserve_training(ref: RunRef, rows: int) -> Cost:
 
     Raises:
         ConfigError: the delta is not below one in so many rows; nothing was charged.
+        InputContractError: the public file of the evaluation does not hold what is declared; nothing was charged.
         BudgetError: the account's cap would be passed; nothing was charged and nothing is drawn.
         ConflictError: the version was charged with another plan, input or root.
     """
@@ -56,6 +55,8 @@ def reserve_training(ref: RunRef, rows: int) -> Cost:
         fix = "Correct `rows`, and use a delta far below one in it."
         raise ConfigError.of(Reason.BAD_PARAMETER, "model.delta", required=required, came=plan.cost.delta.text, fix=fix)
     before = session.spent()
+    if before.is_zero:
+        _public_rows(session)  # what is wrong with them is said before anything is paid
     session.reserve(_reservations(session))
     spent = session.spent()
     _LOGGER.info("reserve: training%s", " (already paid)" if spent == before else f"; spent so far: {spent}")
@@ -114,37 +115,6 @@ def mark_model_checked(ref: RunRef) -> None:
     if session.event_of(State.DRAWN).evidence.get("model") != stored:
         raise _gone(session, "another model than was recorded")
     session.advance("checked", "the model is that of its plan", **previous_evidence(session))
-
-
-@task(name="publish model", **IDEMPOTENT_IO)
-@at_boundary
-def publish_model(ref: RunRef) -> None:
-    """Publish the model; the same version again puts the same bytes and changes nothing.
-
-    Raises:
-        ConflictError: the store holds other bytes under a key of this version.
-    """
-    session = open_session(ref)
-    plan = training_of(session)
-    base = plan.base
-    session.records.require_publishable(base.dataset, base.version, None)
-    session.require_superseded()
-    if session.spent() != plan.cost:
-        raise BudgetError.of(
-            Reason.STATE_CONFLICT,
-            f"version {base.dataset}/{base.version}",
-            required=f"charges of {plan.cost}",
-            came=str(session.spent()),
-            fix="Nothing was published; report this.",
-        )
-    staged = stage_model(model_facts(session), session.work / "staged", signing_of(session))
-    prefix = release_prefix(base.dataset, base.version)
-    report = Workspace(session.work).read_json(INPUT_REPORT) or {}
-    session.restricted.put_once(f"{prefix}/input_report.json", json.dumps(report, indent=2, sort_keys=True).encode())
-    publish_package(staged, session.public, prefix)
-    announce(session, {})
-    session.remove_work()
-    _LOGGER.info("publish: %s/%s", base.dataset, base.version)
 
 
 def training_of(session: Session) -> TrainingPlan:
@@ -211,17 +181,25 @@ def _gone(session: Session, came: str) -> ConflictError:
 
 
 def _public_rows(session: Session) -> StoredRows | None:
-    """The declared public file as codes, in a work folder of its own."""
+    """The declared public file as codes, in a work folder of its own.
+
+    Raises:
+        InputContractError: it does not hold what is declared; every fault says that it is of this file.
+    """
     evaluation = training_of(session).evaluation
     if evaluation is None or evaluation.public_file is None:
         return None
-    table, _ = read_source(
-        replace(source_reading(session.plan), path=evaluation.public_file, row_order="source"),
-        digest_key=session.digest_key(),
-        permutation=lambda input_digest: session.stream("permute", "public file", input_digest),
-        work=session.work / "public_file",
-        rows_per_batch=session.plan.rows_per_batch,
-    )
+    try:
+        table, _ = read_source(
+            replace(source_reading(session.plan), path=evaluation.public_file, row_order="source"),
+            digest_key=session.digest_key(),
+            permutation=lambda input_digest: session.stream("permute", "public file", input_digest),
+            work=session.work / "public_file",
+            rows_per_batch=session.plan.rows_per_batch,
+        )
+    except InputContractError as error:
+        faults = (replace(fault, where=f"evaluation.public_file, {fault.where}") for fault in error.faults)
+        raise InputContractError(*faults) from None
     return StoredRows(table, session.digest_key())
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -56,9 +56,8 @@ def approve(config: Path = _CONFIG, reason: str = _REASON, yes: bool = _YES, as_
         elif found.missing:
             out.print(f"Approved by {actor()}; {found.missing} more needed.", markup=False)
         else:
-            verb = "run" if dossier.answers is None else "query"
             out.print(
-                f"Approved by {actor()}; all approvals are there. Publish it: trasgo {verb} {config}",
+                f"Approved by {actor()}; all approvals are there. Publish it: trasgo {review.verb} {config}",
                 markup=False,
             )
 
@@ -66,17 +65,17 @@ def approve(config: Path = _CONFIG, reason: str = _REASON, yes: bool = _YES, as_
 def _show(review: Review, dossier: Dossier) -> None:
     plan, terms = review.plan, review.publication.terms
     manifest = dossier.waiting.manifest
-    what = "columns" if dossier.answers is None else "questions"
+    what, promise, told = _PRODUCTS[review.verb]
     lines = [
         f"{plan.dataset}/{plan.version}: {plan.config.release.title}",
         f"  plan      {plan.digest}",
         f"  manifest  sha256 {dossier.waiting.manifest_digest}",
         f"  package   {dossier.waiting.digest}",
         f"  rows      {manifest['rows']}; {what}: {', '.join(manifest['columns'])}",
-        f"  promise   {dossier.statement['in_words' if dossier.answers is None else 'guarantee']}",
+        f"  promise   {dossier.statement[promise]}",
         f"  spent     {review.records.spent_by(plan.dataset, plan.version)}",
         f"  account   {plan.account}: {review.records.account(plan.account).left} left",
-        *(_outcome(review, dossier) if dossier.answers is None else _questions(review, dossier)),
+        *told(review, dossier),
     ]
     lines += [f"  file      {entry['path']}, {entry['bytes']} bytes, {entry['sha256']}" for entry in manifest["files"]]
     superseded = plan.config.release.supersedes
@@ -98,6 +97,17 @@ def _questions(review: Review, dossier: Dossier) -> Iterator[str]:
     yield f"  answers   {dossier.evidence()['answers']}, to be read in {place}/report.html"
 
 
+def _model(review: Review, dossier: Dossier) -> Iterator[str]:
+    """What is predicted from what, each charge, and where the accuracy can be read; it is not public yet."""
+    place = review.restricted.uri(dossier.waiting.prefix).removeprefix("file://")
+    training = dossier.statement["training"]
+    features = ", ".join(feature["name"] for feature in training["features"])
+    yield f"  model     {training['type']} of {training['target']} from {features}; {training['steps']} steps"
+    for charge in dossier.statement["charges"]:
+        yield f"  charged   {charge['name']}: epsilon {charge['cost']['epsilon']}, delta {charge['cost']['delta']}"
+    yield f"  holds     {dossier.evidence()['model']}, to be read in {place}/model_card.md"
+
+
 def _outcome(review: Review, dossier: Dossier) -> Iterator[str]:
     plan = review.plan
     yield f"  checks    {dossier.evidence()['checks']}"
@@ -107,3 +117,11 @@ def _outcome(review: Review, dossier: Dossier) -> Iterator[str]:
         if unit.target is not None and unit.name in last:
             met = "met" if last[unit.name]["met"] else "NOT met"
             yield f"  target    {unit.name}: {unit.target.loss} <= {unit.target.ceiling}, {met}"
+
+
+_PRODUCTS: dict[str, tuple[str, str, Callable[[Review, Dossier], Iterator[str]]]] = {
+    "run": ("columns", "in_words", _outcome),
+    "query": ("questions", "guarantee", _questions),
+    "train": ("target", "guarantee", _model),
+}
+"""By the command that made it: what the manifest's columns are, where the promise stands, and what else is shown."""

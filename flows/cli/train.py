@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 import typer
 
-from flows.cli.console import actor, guarded, home, out, progress, say_json
+from flows.cli.console import actor, err, guarded, home, out, progress, say_json
+from trasgo_lib.errors import WaitingError
 
 if TYPE_CHECKING:
     from flows.outcome import Outcome
@@ -26,9 +27,16 @@ def train(config: Path = _CONFIG, as_json: bool = _JSON, quiet: bool = _QUIET) -
 
 
 def run_training(config: Path, as_json: bool, quiet: bool, *, may_start: bool) -> None:
-    """Take a training file to its published model, or go on with one that was begun.
+    """Take a training file as far as it goes, and say what it has become.
+
+    Args:
+        config: the training file.
+        as_json: whether to end with one JSON object.
+        quiet: whether to show no progress.
+        may_start: False to refuse a version that was never begun.
 
     Raises:
+        WaitingError: it is packaged and waits.
         TrasgoError: the file is wrong, the account has too little left, or a version was to go on and was not begun.
     """
     from flows.environment import prepare_prefect
@@ -47,8 +55,11 @@ def run_training(config: Path, as_json: bool, quiet: bool, *, may_start: bool) -
         session, outcome = run_version(ref, may_start=may_start, around=progress(quiet or as_json))
     if as_json:
         say_json(_document(session, outcome))
-    else:
-        _print(session, outcome)
+        if outcome.waiting is not None:
+            raise typer.Exit(WaitingError.exit_code)
+        return
+    _print(session, outcome)
+    outcome.require_published()
 
 
 def _accuracy(session: Session) -> dict[str, Any] | None:
@@ -60,15 +71,27 @@ def _accuracy(session: Session) -> dict[str, Any] | None:
 
 def _document(session: Session, outcome: Outcome) -> dict[str, object]:
     """What ``trasgo train --json`` ends with: where the model is, what it cost, and how good it is."""
-    kept = ("release", "state", "public", "restricted", "already_published", "manifest_sha256")
+    kept = ("release", "state", "public", "restricted", "already_published", "manifest_sha256", "awaits")
     told = {name: value for name, value in outcome.to_json().items() if name in kept}
     by_name = {name: spent.to_json() for name, spent in outcome.spent_by_unit.items() if not spent.is_zero}
     told["spent"] = {"total": outcome.spent.to_json(), "charges": by_name}
-    return told | {"accuracy": _accuracy(session) if outcome.public else None}
+    # what waits, or was withdrawn, is nobody's to read here
+    return told | {"accuracy": _accuracy(session) if _is_public(outcome) else None}
+
+
+def _is_public(outcome: Outcome) -> bool:
+    from trasgo_lib.records import State
+
+    return outcome.state in (State.PUBLISHED, State.SUPERSEDED)
 
 
 def _print(session: Session, outcome: Outcome) -> None:
-    if outcome.public is None:
+    if outcome.waiting is not None:
+        waits = outcome.restricted.removeprefix("file://")
+        words = f"Waiting: {outcome.release} is packaged and not public. It lies in {waits}/waiting"
+        err.print(words, markup=False)
+        return
+    if outcome.public is None or not _is_public(outcome):
         out.print(f"{outcome.state.value.capitalize()}: {outcome.release}. What it spent stays spent.", markup=False)
         return
     words = "Already published" if outcome.already_published else "Published"

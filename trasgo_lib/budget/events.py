@@ -15,6 +15,9 @@ from decimal import Decimal
 from trasgo_lib.amounts import Delta, Epsilon, Geo, Rho
 from trasgo_lib.errors import BudgetError, Reason
 
+_MOST_PLACES = 64
+"""No rate and no noise multiplier begins further behind the point."""
+
 
 @dataclass(frozen=True, slots=True)
 class PureEvent:
@@ -140,7 +143,10 @@ class SampledGaussianEvent:
     def __post_init__(self) -> None:
         _require_count("steps", self.steps)
         try:
-            is_sound = 0 < Decimal(self.rate) <= 1 and 0 < Decimal(self.noise_multiplier) < 10**6
+            rate, multiplier = Decimal(self.rate), Decimal(self.noise_multiplier)
+            is_sound = 0 < rate <= 1 and 0 < multiplier < 10**6
+            # exact fractions are made of them, also by who verifies a package of somebody else
+            is_sound = is_sound and min(rate.adjusted(), multiplier.adjusted()) > -_MOST_PLACES
         except (ArithmeticError, TypeError, ValueError):
             is_sound = False
         if not is_sound or not self.delta.units:

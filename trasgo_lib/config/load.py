@@ -193,12 +193,15 @@ def load_statistics(path: Path) -> LoadedStatistics:
     raw = _read(path)
     document = read_document(_decoded(raw, path))
     if isinstance(document.value, Mapping) and "queries" not in document.value:
+        is_model = "model" in document.value
         raise ConfigError.of(
             Reason.BAD_SHAPE,
             str(path),
             required="a statistics file, with `queries`",
-            came="none, as in a release file",
-            fix=f"Add `queries`; or run it as a release: trasgo run {path}",
+            came="a training file: it has `model`" if is_model else "none, as in a release file",
+            fix=f"Run it with: trasgo train {path}"
+            if is_model
+            else f"Add `queries`; or run it as a release: trasgo run {path}",
         )
     config = _modelled(document, StatisticsConfig, STATISTICS)
     digest = hashlib.sha256(raw).hexdigest()

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+from trasgo_lib.release.model_file import CARD, holds_a_model
+
 ANSWERS = "data/answers.json"
 ANSWERS_CSV = "data/answers.csv"
 HOWTO_USE = "HOWTO_USE.md"
@@ -20,12 +22,13 @@ def holds_answers(manifest: dict[str, Any]) -> bool:
 
 
 def withdrawable(manifest: dict[str, Any]) -> list[str]:
-    """The files that a withdrawal takes back: those that hold rows, or answers, whose reports hold them, too.
+    """The files that a withdrawal takes back: rows, answers or weights, and the pages that tell of these, too.
 
     Args:
-        manifest: of a release of rows or of answers.
+        manifest: of a release of rows, of answers or of a model.
     """
-    reports = _REPORTS if holds_answers(manifest) else ()
+    card = (CARD,) if holds_a_model(manifest) else ()
+    reports = _REPORTS if holds_answers(manifest) else card
     paths = [str(entry["path"]) for entry in manifest["files"]]
     return [path for path in paths if path.startswith("data/") or path in reports]
 

@@ -92,8 +92,8 @@ def _verify(
     told = (ANSWERS, "answers", "answers_statement") if is_statistics else (CHANNEL, "channel", "statement")
     is_model = "manifest" in found and holds_a_model(found["manifest"])
     told = (MODEL, "model", "model_statement") if is_model else told
-    if not (is_statistics and store.exists(_key(prefix, WITHDRAWN))):
-        # answers that were withdrawn are gone; what withdrawing left is judged below
+    if not ((is_statistics or is_model) and store.exists(_key(prefix, WITHDRAWN))):
+        # answers or a model that were withdrawn are gone; what withdrawing left is judged below
         yield _read(store, prefix, told[0], told[1], found)
     yield _read(store, prefix, STATEMENT, told[2], found)
     if "manifest" not in found:

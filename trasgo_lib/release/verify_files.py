@@ -27,7 +27,8 @@ def verify_files(
         store: where the release stands.
         prefix: its prefix; empty when the store's root is the release.
         manifest: the parsed manifest.
-        withdrawn: whether data files, and reports of answers, may be absent, and the notice of it present.
+        withdrawn: whether data files, and pages that tell of answers or a model, may be absent, and the notice of it
+            present.
     """
     listed = {entry["path"]: entry for entry in manifest["files"]}
     present = {key.removeprefix(f"{prefix}/") if prefix else key for key in store.list(prefix)}

@@ -18,7 +18,9 @@ from trasgo_lib.budget import (
     cost,
     event_from_json,
 )
+from trasgo_lib.data import CategoryDomain, domain_from_description
 from trasgo_lib.errors import Reason, TrasgoError
+from trasgo_lib.noise import laplace_half_width, laplace_scale
 from trasgo_lib.noise.discrete_gaussian import MISSING_AT_MOST
 from trasgo_lib.release.model_file import CARD, MODEL, card_text
 from trasgo_lib.release.package import STATEMENT
@@ -46,11 +48,17 @@ def verify_model(
         yield judge("same release", path, named, (document["dataset"], document["version"]), Reason.SCHEMA_VIOLATION)
     for key in ("rows", "created", "library_version", "commit"):
         yield judge(f"same {key}", STATEMENT, manifest[key], statement[key], Reason.SCHEMA_VIOLATION)
+    corrected = (statement["supersedes"] or {}).get("version")
+    yield judge("same superseded version", STATEMENT, manifest["supersedes"], corrected, Reason.SCHEMA_VIOLATION)
+    # gradients are clipped by row; and the accountant's work grows with the rows of a unit
+    yield judge("rows of a unit", STATEMENT, 1, statement["max_rows"], _NOT_CERTIFIED)
+    if statement["max_rows"] != 1:
+        return
     try:
         yield from _verify_costs(statement)
         yield from _verify_noise(statement)
         yield from _verify_weights(model, statement["training"])
-        yield from _verify_accuracy(model["accuracy"], statement["charges"])
+        yield from _verify_accuracy(model["accuracy"], statement)
     except (TrasgoError, ArithmeticError, ValueError, KeyError, TypeError, IndexError) as error:
         came = f"something that cannot be computed with ({type(error).__name__})"
         yield failed("claims", STATEMENT, "events, noise and sensitivities", came, Reason.SCHEMA_VIOLATION)
@@ -94,8 +102,9 @@ def _verify_noise(statement: dict[str, Any]) -> Iterator[VerificationResult]:
     variance = Fraction(*(int(text) for text in training["noise"]["variance"]))
     least = (Fraction(steps.noise_multiplier) * moves["total"]) ** 2
     yield judge("scale of the noise", STATEMENT, True, variance >= least, _NOT_CERTIFIED)
-    # e**epsilon < 3**ceil(epsilon)
-    draws = steps.steps * parameters * (1 + 3 ** int(-(-cost(steps).epsilon.fraction // 1)))
+    # e**epsilon < 3**ceil(epsilon); from 100 on no delta below one is enough
+    charged_epsilon = cost(steps).epsilon
+    draws = steps.steps * parameters * (1 + 3 ** min(int(-(-charged_epsilon.fraction // 1)), 100))
     yield judge(
         "delta of the noise's table", STATEMENT, True, table.delta.fraction >= draws * MISSING_AT_MOST, _NOT_CERTIFIED
     )
@@ -111,20 +120,38 @@ def _verify_weights(model: dict[str, Any], training: dict[str, Any]) -> Iterator
     yield judge("number of weights", STATEMENT, count, training["parameters"], _NOT_CERTIFIED)
     inputs = [{"name": one["name"], "inputs": one["inputs"]} for one in model["features"]]
     yield judge("same features", MODEL, training["features"], inputs, Reason.SCHEMA_VIOLATION)
-    told = (model["type"], model["target"]["name"], sum(one["inputs"] for one in inputs) + 1)
-    stated = (training["type"], training["target"], training["layers"][0][0])
+    for one in model["features"]:
+        domain = domain_from_description(one["domain"])
+        width = (domain.size if isinstance(domain, CategoryDomain) else 1) + int(one["has_missing"])
+        yield judge("inputs of its domain", one["name"], width, one["inputs"], Reason.SCHEMA_VIOLATION)
+    labels = len(model["target"]["labels"])
+    told = (
+        model["type"],
+        model["target"]["name"],
+        sum(one["inputs"] for one in inputs) + 1,
+        1 if labels == 2 else labels,
+    )
+    stated = (training["type"], training["target"], training["layers"][0][0], training["layers"][-1][1])
     yield judge("same kind of model", MODEL, stated, told, Reason.SCHEMA_VIOLATION)
 
 
-def _verify_accuracy(accuracy: dict[str, Any] | None, charges: list[dict[str, Any]]) -> Iterator[VerificationResult]:
-    """An accuracy of private rows stands beside a charge for it, and no charge stands for nothing else."""
-    rest = [event_from_json(charge["event"]) for charge in charges[2:]]
-    paid = len(rest) == 1 and isinstance(rest[0], DiscreteLaplaceEvent) and rest[0].sensitivity == 1
+def _verify_accuracy(accuracy: dict[str, Any] | None, statement: dict[str, Any]) -> Iterator[VerificationResult]:
+    """An accuracy of private rows stands beside a charge for it, with that charge's interval; a public one has none."""
+    rest = [event_from_json(charge["event"]) for charge in statement["charges"][2:]]
+    paid = rest[0] if len(rest) == 1 and isinstance(rest[0], DiscreteLaplaceEvent) else None
+    is_paid = paid is not None and paid.sensitivity == 1
     is_private = accuracy is not None and accuracy["measured_on"] == "rows_kept_out"
-    yield judge("accuracy was paid for", MODEL, True, paid if is_private else not rest or paid, _NOT_CERTIFIED)
-    if accuracy is not None:
-        share = min(max(accuracy["right"] / accuracy["rows"], 0.0), 1.0)
-        yield judge("share of right predictions", MODEL, share, accuracy["share"], Reason.SCHEMA_VIOLATION)
+    holds = is_paid if is_private else not rest or (is_paid and accuracy is None)
+    yield judge("accuracy was paid for", MODEL, True, holds, _NOT_CERTIFIED)
+    if accuracy is None:
+        return
+    width = laplace_half_width(laplace_scale(1, paid.epsilon)) if is_private and paid is not None else 0
+    ends = (accuracy["right"], accuracy["right"] - width, accuracy["right"] + width)
+    shares = [min(max(end / accuracy["rows"], 0.0), 1.0) for end in ends]
+    told = [accuracy[name] for name in ("share", "low", "high")]
+    yield judge("share of right predictions, and its interval", MODEL, shares, told, Reason.SCHEMA_VIOLATION)
+    are_rows = statement["training"]["kept_out"]["chances_in_2_32"] > 0 and accuracy["rows"] <= statement["rows"]
+    yield judge("rows kept out", MODEL, True, are_rows or not is_private, Reason.SCHEMA_VIOLATION)
 
 
 def _verify_card(store: ObjectStore, key: str, model: dict[str, Any], statement: dict[str, Any]) -> VerificationResult:

@@ -1,4 +1,4 @@
-"""The restricted report of a statistics version: what went in, what was charged, what ran; no exact figure.
+"""The restricted report of answers or of a model: what went in, what was charged, what ran; no exact figure.
 
 True values beside noisy ones would invite asking again until the noise is small, or publishing by how near they are;
 both would be looks at the data that nobody paid for.
@@ -13,8 +13,9 @@ from trasgo_lib.reporting.markdown import cell, section, table
 
 _LEAD = (
     "For the people who run this version, and not to be passed on: counts of the raw file stand below. What was"
-    " published, or waits to be, is described in the public report. The exact figures are not in here on purpose: to"
-    " publish, to withhold or to ask again by how near an answer came would be a look at the data that is not paid for."
+    " published, or waits to be, is described in the public files. The exact figures are not in here on purpose: to"
+    " publish, to withhold or to ask again by how near an answer or an accuracy came would be a look at the data that"
+    " is not paid for."
 )
 
 
@@ -43,7 +44,7 @@ def restricted_answers_report(
     amounts = [
         name for name in ("epsilon", "delta", "rho") if any(entry["cost"].get(name, "0") != "0" for entry in ledger)
     ]
-    lines += table(("entry", "at", "charged as", *amounts), _charges(ledger, amounts))
+    lines += table(("entry", "at", "charged for", *amounts), _charges(ledger, amounts))
     lines += section("What ran")
     lines += table(("what", "which"), _flat(provenance))
     return "\n".join(lines).rstrip() + "\n"

@@ -7,7 +7,7 @@ from trasgo_lib.training.compile import compile_training, read_training
 from trasgo_lib.training.explain import explain_training, render_training
 from trasgo_lib.training.model import TrainingPlan
 from trasgo_lib.training.opening import Model, open_model
-from trasgo_lib.training.products import Product, read_product
+from trasgo_lib.training.products import Product, read_product, verb_of
 
 __all__ = [
     "Model",
@@ -19,4 +19,5 @@ __all__ = [
     "read_product",
     "read_training",
     "render_training",
+    "verb_of",
 ]

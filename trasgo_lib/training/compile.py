@@ -66,7 +66,7 @@ def compile_training(loaded: LoadedTraining) -> TrainingPlan:
     """
     faults, config = FaultCollector(loaded.loaded), loaded.config
     base = compile_source(loaded.loaded, faults)
-    _check_release(config, faults)
+    _check_unit(config, faults)
     _check_delta(config, faults)
     evaluation = _evaluation(config, loaded, base, faults)
     rate = _rate(config, evaluation, faults)
@@ -83,14 +83,7 @@ def compile_training(loaded: LoadedTraining) -> TrainingPlan:
     return replace(plan, base=replace(base, digest=_digest(plan)))
 
 
-def _check_release(config: TrainingConfig, faults: FaultCollector) -> None:
-    for key, is_set in (
-        ("approvals", config.publish.approvals > 0),
-        ("embargo", config.publish.embargo is not None),
-    ):
-        if is_set:
-            required, fix = "no approvals and no embargo for models yet", "Remove it."
-            faults.add(Reason.NOT_BUILT_YET, ("publish", key), required=required, came=f"`{key}`", fix=fix)
+def _check_unit(config: TrainingConfig, faults: FaultCollector) -> None:
     unit = config.privacy.unit
     if unit != "row" and unit.max_rows > 1:
         faults.add(

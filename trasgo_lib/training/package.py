@@ -22,9 +22,11 @@ from trasgo_lib.release import (
     documents,
     write_staged,
 )
+from trasgo_lib.release.corrections import supersedes_document
 from trasgo_lib.release.envelope import envelope_bytes, signed_statement
 from trasgo_lib.release.manifest import sums_text
 from trasgo_lib.release.model_file import CARD, MODEL, card_text
+from trasgo_lib.reporting.wording import partition_words
 from trasgo_lib.training.explain import training_document
 from trasgo_lib.training.fitting import Fitted
 from trasgo_lib.training.model import TrainingPlan
@@ -104,19 +106,19 @@ def accuracy_document(facts: ModelFacts) -> dict[str, Any] | None:
 
 def statement_document(facts: ModelFacts) -> dict[str, Any]:
     """The content of ``statement.json`` of a model, format 1."""
-    plan, base, info = facts.plan, facts.plan.base, facts.plan.base.config.release
-    superseded = info.supersedes
+    plan, base = facts.plan, facts.plan.base
+    of_part = partition_words(base).strip().removesuffix(".")
     return {
         "format": 1,
         "kind": "model",
         "dataset": base.dataset,
         "version": base.version,
-        "title": info.title,
-        "supersedes": None if superseded is None else {"version": superseded.version, "reason": superseded.reason},
+        "title": base.config.release.title,
+        "supersedes": supersedes_document(base),
         "guarantee": _GUARANTEE,
         "unit": base.privacy_unit,
         "max_rows": base.max_rows,
-        "neighbours": "same number of rows; the row of one unit is replaced",
+        "neighbours": "same number of rows; the row of one unit is replaced" + (of_part and ", and it keeps its part"),
         "composition": "basic over training and evaluation; Renyi over the steps of the training",
         "rows": facts.fitted.rows,
         "epsilon_guarantee": base.epsilon_total.text,
@@ -127,7 +129,7 @@ def statement_document(facts: ModelFacts) -> dict[str, Any]:
             {"name": name, "event": event_to_json(event), "cost": cost(event, base.max_rows).to_json()}
             for name, event in plan.charges
         ],
-        "not_covered": list(NOT_COVERED),
+        "not_covered": [*NOT_COVERED, *([of_part] if of_part else [])],
         "training": {key: value for key, value in training_document(plan).items() if key != "charges"},
         "created": facts.created,
         "library_version": facts.library_version,

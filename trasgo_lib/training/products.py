@@ -31,9 +31,19 @@ class Product:
     @property
     def verb(self) -> str:
         """The command that makes it."""
-        if self.training is not None:
-            return "train"
-        return "run" if self.statistics is None else "query"
+        return verb_of(self.statistics, self.training)
+
+
+def verb_of(statistics: StatisticsPlan | None, training: TrainingPlan | None) -> str:
+    """The command that makes what a file declares.
+
+    Args:
+        statistics: queries of a statistics file, else None.
+        training: model of a training file, else None.
+    """
+    if training is not None:
+        return "train"
+    return "run" if statistics is None else "query"
 
 
 def read_product(path: Path) -> Product:

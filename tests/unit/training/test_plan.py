@@ -10,9 +10,9 @@ import pytest
 from trained import plan_of, training_file
 
 from trasgo_lib.amounts import Delta, Epsilon
-from trasgo_lib.budget import cost
-from trasgo_lib.errors import ConfigError
-from trasgo_lib.training import explain_training, read_product, render_training
+from trasgo_lib.budget import Composition, Partition, Tally, cost
+from trasgo_lib.errors import BudgetError, ConfigError
+from trasgo_lib.training import TrainingPlan, explain_training, read_product, render_training
 from trasgo_lib.training.calibration import _text, least_noise
 from trasgo_lib.training.compile import rate_text
 
@@ -56,7 +56,6 @@ def _changed(path: str, value: Any) -> dict[str, Any]:
         ("privacy.epsilon_total", "2.4", "privacy.epsilon_total"),
         ("privacy.delta_total", "0", "privacy.delta_total"),
         ("privacy.unit", {"column": "person", "max_rows": 2}, "privacy.unit.max_rows"),
-        ("publish.approvals", 1, "publish.approvals"),
         ("columns.0.mechanism", "laplace", "columns[age].mechanism"),
         ("columns.1.missing", "code", "model.target"),
     ],
@@ -100,6 +99,26 @@ def test_the_plan_keeps_its_epsilon_and_wastes_little(tmp_path: Path) -> None:
     assert (moves.clipped, moves.rounding, law.parameters) == (2**law.grid_bits, 3, 6)
     assert Fraction(plan.event.rate) * 2**32 == law.rate_units
     assert law.expected_rows == pytest.approx(100, rel=1e-6)
+
+
+def test_an_account_in_rho_refuses_a_training_and_parts_compose_in_parallel(tmp_path: Path) -> None:
+    """The delta of the noise's table has no concentrated or Renyi loss, so no such account takes a training."""
+    plan, delta = plan_of(tmp_path), Delta.parse("1e-5")
+    for composition in (Composition("zcdp", delta), Composition("renyi", delta, 8)):
+        with pytest.raises(BudgetError):
+            _tally(plan, Tally(composition, 1, ()), None)
+    years = Partition("year", ("2024", "2025"))
+    one = _tally(plan, Tally(Composition("basic"), 1, (years,)), ("year", "2024"))
+    assert one.total == plan.cost == _tally(plan, one, ("year", "2025")).total
+    assert _tally(plan, one, ("year", "2024")).total == plan.cost + plan.cost == _tally(plan, one, None).total
+    with pytest.raises(BudgetError):
+        _tally(plan, one, ("year", "2026"))
+
+
+def _tally(plan: TrainingPlan, tally: Tally, part: tuple[str, str] | None) -> Tally:
+    for _, event in plan.charges:
+        tally = tally.after(event, part)
+    return tally
 
 
 def test_less_noise_than_the_least_costs_more() -> None:

@@ -20,7 +20,7 @@ from trasgo_lib.release.manifest import sums_text
 from trasgo_lib.release.package import StagedFile
 from trasgo_lib.training import open_model
 from trasgo_lib.training.fitting import Fitted, fit
-from trasgo_lib.training.package import ModelFacts, accuracy_document, stage_model
+from trasgo_lib.training.package import ModelFacts, accuracy_document, stage_model, statement_document
 
 
 def _facts(folder: Path, document: dict[str, Any] | None = None) -> ModelFacts:
@@ -124,6 +124,9 @@ LIES = {
     "smaller multiplier": ("statement.json", _set("training", "noise", "multiplier", "0.5")),
     "smaller variance": ("statement.json", _set("training", "noise", "variance", 0, "1")),
     "fewer steps charged": ("statement.json", _set("charges", 0, "event", "steps", "3")),
+    "many rows a unit": ("statement.json", _set("max_rows", 10**9)),
+    "hardly any noise": ("statement.json", _set("charges", 0, "event", "noise_multiplier", "0.00001")),
+    "a rate of a billion places": ("statement.json", _set("charges", 0, "event", "rate", "1e-999999999")),
     "another rate": ("statement.json", _set("training", "sampling", "chances_in_2_32", 7)),
     "no rounding": ("statement.json", _set("training", "sensitivity", "rounding", 1)),
     "fewer weights": ("statement.json", _set("training", "parameters", 5)),
@@ -132,6 +135,12 @@ LIES = {
     "guarantee": ("statement.json", _set("epsilon_guarantee", "0.1")),
     "accuracy unpaid": ("statement.json", _set("charges", lambda charges: charges[:2])),
     "share": ("data/model.json", _set("accuracy", "share", 0.99)),
+    "interval": ("data/model.json", _set("accuracy", "low", lambda low: low + 0.01)),
+    "rows kept out": ("statement.json", _set("training", "kept_out", "chances_in_2_32", 0)),
+    "public and paid": ("data/model.json", _set("accuracy", "measured_on", "public_file")),
+    "superseded": ("statement.json", _set("supersedes", {"version": "0", "reason": "error"})),
+    "labels": ("data/model.json", _set("target", "labels", ["f", "m", "x"])),
+    "domain": ("data/model.json", _set("features", 1, "domain", "codes", lambda codes: codes[:3])),
     "target": ("data/model.json", _set("target", "name", "region")),
     "uneven": ("data/model.json", _set("layers", 0, 0, [1, 2])),
     "too heavy": ("data/model.json", _set("layers", 0, 0, [2**40])),
@@ -180,6 +189,17 @@ def test_accuracy_on_public_rows_is_exact_and_free(tmp_path: Path) -> None:
     assert found.measured is not None and found.measured.rows == 300 and 0 <= found.measured.right <= 300
     accuracy = accuracy_document(ModelFacts(plan, found, plan.cost, "2026-01-02T03:04:05+00:00", "0", "unknown"))
     assert accuracy is not None and accuracy["low"] == accuracy["high"] and accuracy["measured_on"] == "public_file"
+
+
+def test_a_version_of_one_part_says_that_the_part_is_not_protected(facts: ModelFacts, tmp_path: Path) -> None:
+    document = training_file(steps=2)
+    document["privacy"]["partition"] = {"of": "year", "part": "2025", "parts_per_unit": 1}
+    found = _facts(tmp_path, document)
+    statement = statement_document(found)
+    assert statement["neighbours"].endswith("it keeps its part")
+    assert any("2025" in words and "not protected" in words for words in statement["not_covered"])
+    whole = statement_document(facts)
+    assert "part" not in whole["neighbours"] and not any("partition" in words for words in whole["not_covered"])
 
 
 def test_missing_codes_have_an_input_of_their_own(tmp_path: Path) -> None:
