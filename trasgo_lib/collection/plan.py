@@ -66,7 +66,7 @@ class DeviceCaps:
         lifetime: most that all its reports ever cost.
         accounting: ``basic`` or ``zcdp``.
         delta: failure probability of concentrated accounting; 0 with ``basic``.
-        memoised_cells: slots a device keeps a permanent response for, ``other`` included.
+        memoised_cells: permanent responses a device keeps; the last answers for all further cells, as ``other``.
     """
 
     daily: Epsilon

@@ -30,7 +30,8 @@ NOT_COVERED = (
     "that a device takes part, in which windows, with which alphabet and channel, and through which client group",
     "the network: addresses are seen by whoever carries a report; the collector stores none",
     "clients that do not follow the declared channel, by fault or on purpose",
-    "when a device that keeps permanent responses changed its cell: its reports then change",
+    "when a device that keeps permanent responses changed its cell, or came back to an earlier one: reports through the "
+    "same response look alike",
     "places that a device reports in several windows: losses of windows add up to the stated lifetime cap",
 )
 
@@ -207,7 +208,7 @@ def _memoisation(permanent: str | None, cells: int) -> str:
     if permanent is None:
         return "none: each report is drawn afresh, and the losses of reports add up"
     return (
-        f"a device keeps a permanent response for each of at most {cells} slots and noises it afresh for each report: "
+        f"a device keeps at most {cells} permanent responses, one a slot, and noises them afresh for each report: "
         f"all reports of one slot together cost at most {permanent}"
     )
 

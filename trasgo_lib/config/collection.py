@@ -114,7 +114,7 @@ class DeviceSpec(Model):
         default=8,
         ge=2,
         le=10_000,
-        description="slots a device keeps a permanent response for, `other` included; further cells answer as `other`",
+        description="permanent responses a device keeps, the last for all further cells, which answer as `other`",
         examples=[8],
     )
 

@@ -121,8 +121,25 @@ def test_cells_beyond_the_memory_answer_as_other_so_that_no_report_fails_to_come
         client.report(lat, lon, FIRST + timedelta(weeks=week))
     (book,) = client.state.books.values()
     assert len(book.answered) == 3
-    assert sorted(book.answered.values()) == [3, 3, 9], "two cells, and other for the rest"
+    assert sorted(book.answered.values()) == [3, 3, 9], "two cells, and one response for the rest"
     assert client.state.spent == client.state.reserved == Epsilon.parse("6")
+
+
+def test_which_reports_share_a_response_depends_on_no_place(tmp_path: Path) -> None:
+    """Reports through one response look alike: who began outside the area must not return to it when memory ends."""
+    device = {"daily_epsilon": "1", "lifetime_epsilon": "6", "memoised_cells": 3}
+    found = plan(tmp_path, channel=MEMOISED, device=device)
+    inside, outside = (41.80, -87.80), (0.0, 0.0)
+    patterns = []
+    for first in (inside, outside):
+        client, used, before = Client(found, KEY), list[str](), dict[str, int]()
+        for week, (lat, lon) in enumerate([first, LOOP, NORTH, first, (41.70, -87.60)]):
+            client.report(lat, lon, FIRST + timedelta(weeks=week))
+            (book,) = client.state.books.values()
+            used += [memo for memo, count in book.answered.items() if count > before.get(memo, 0)]
+            before = dict(book.answered)
+        patterns.append([used.index(memo) for memo in used])
+    assert patterns[0] == patterns[1] == [0, 1, 2, 0, 2]
 
 
 def test_whether_a_report_leaves_depends_on_no_place(kept: CollectionPlan) -> None:
