@@ -25,12 +25,16 @@ class Fake:
         self.came: list[Submission] = []
         self.answer = Outcome(Receipt(3, {"bad_slot": 1}))
         self.error: Exception | None = None
+        self.recorded = False
 
     def receive(self, submissions: Sequence[Submission]) -> list[Outcome]:
         self.came += submissions
         if self.error is not None:
             raise self.error
         return [self.answer] * len(submissions)
+
+    def record(self) -> None:
+        self.recorded = True
 
 
 class Front:
@@ -103,7 +107,7 @@ def test_when_too_many_wait_others_are_sent_away() -> None:
     assert front.post() == (503, {"reason": "busy"})
     front.desk.start()
     front.desk.stop()
-    assert len(front.fake.came) == 2
+    assert len(front.fake.came) == 2 and front.fake.recorded, "what was refused is written down at the end"
 
 
 @pytest.mark.parametrize(

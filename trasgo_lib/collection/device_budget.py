@@ -4,8 +4,9 @@ Whether a report leaves must not depend on where the device was: a report that f
 every decision here follows from how many reports were made, never from their cells. For memoised answers the whole
 memory (``memoised_cells`` permanent responses) is reserved when the first report of a version is made; cells beyond it
 are answered as ``other``, through a response that no visited slot shares: else two devices that return to earlier cells
-at the same times could be told apart by whether one of these was ``other``. What the reports made so far really cost, ``min(k * epsilon, epsilon_permanent)`` for a cell
-answered k times (proof in ``channels.repeated_epsilon``), is told beside it and is never more.
+at the same times could be told apart by whether one of these was ``other``. What the reports made so far really cost,
+``min(k * epsilon, epsilon_permanent)`` for a cell answered k times (proof in ``channels.repeated_epsilon``), is told
+beside it and is never more.
 
 A device's loss is over which cells it was in: two histories that change cells, and return to earlier ones, at the same
 times. When a device changed its cell or came back to one is not hidden by memoised answers: reports through the same

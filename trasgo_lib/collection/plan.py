@@ -17,7 +17,7 @@ from trasgo_lib.amounts import Delta, Epsilon, Rho
 from trasgo_lib.budget import epsilon_of_rho
 from trasgo_lib.collection.alphabet import Alphabet
 from trasgo_lib.collection.building import AUTO, build_report_channel, choose
-from trasgo_lib.collection.channels import ReportChannel
+from trasgo_lib.collection.channels import ChannelClaim, ReportChannel
 from trasgo_lib.collection.points import PointPlan, compile_points
 from trasgo_lib.collection.reports import Tag, window_of
 from trasgo_lib.config import ChannelSpec, CollectionConfig, LoadedCollection, load_collection
@@ -274,24 +274,48 @@ def _not_built_yet(loaded: LoadedCollection) -> Iterator[Fault]:
             yield loaded.placed(fault, (section, key))
 
 
+def lifetime_cost(claim: ChannelClaim, caps: DeviceCaps) -> Epsilon:
+    """What a device reserves with its first report: of a memoised channel the whole memory, as losses add up.
+
+    Args:
+        claim: of the channel.
+        caps: what the device may spend.
+    """
+    return claim.epsilon if claim.permanent is None else claim.permanent.times(caps.memoised_cells)
+
+
+def fits_lifetime(claim: ChannelClaim, caps: DeviceCaps) -> bool:
+    """Whether a device may make its first report at all, as losses add up or, under ``zcdp``, as concentrated ones do.
+
+    Args:
+        claim: of the channel.
+        caps: what the device may spend.
+    """
+    if lifetime_cost(claim, caps) <= caps.lifetime:
+        return True
+    if caps.accounting != "zcdp" or claim.permanent is None:
+        return False
+    rho = Rho.ceil(claim.permanent.fraction**2 / 2).times(caps.memoised_cells)
+    return epsilon_of_rho(rho, caps.delta) <= caps.lifetime
+
+
 def _unaffordable(versions: list[Version], caps: DeviceCaps) -> Iterator[Fault]:
-    """Budgets that allow no report at all: one report must fit a day, and its memory a lifetime."""
+    """Budgets that allow no report at all: one report must fit a day, and its memory a lifetime.
+
+    Of earlier clients, too: what is published of their reports states these caps.
+    """
     for version in versions:
         claim = version.channel.claim
-        if not version.is_current or version.level:
+        if version.level:
             continue
+        key = "channel" if version.is_current else "accepted"
         if claim.epsilon > caps.daily:
             required = f"daily_epsilon of at least {claim.epsilon.text}, what one report costs"
-            yield Fault(Reason.OVER_TOTAL, "device", required, caps.daily.text, "Raise it, or lower channel.epsilon.")
-        needed, rho = claim.epsilon, Rho(0)
-        if claim.permanent is not None:
-            needed = claim.permanent.times(caps.memoised_cells)
-            rho = Rho.ceil(claim.permanent.fraction**2 / 2).times(caps.memoised_cells)
-        if needed > caps.lifetime and not (
-            caps.accounting == "zcdp" and rho.units and epsilon_of_rho(rho, caps.delta) <= caps.lifetime
-        ):
-            required = f"lifetime_epsilon of at least {needed.text}: memoised_cells times epsilon_permanent"
-            fix = "Raise it, or lower memoised_cells or the epsilons."
+            yield Fault(Reason.OVER_TOTAL, "device", required, caps.daily.text, f"Raise it, or lower {key}.epsilon.")
+        if not fits_lifetime(claim, caps):
+            what = "what one report costs" if claim.permanent is None else "memoised_cells times epsilon_permanent"
+            required = f"lifetime_epsilon of at least {lifetime_cost(claim, caps).text}: {what}"
+            fix = f"Raise it, or lower {'' if claim.permanent is None else 'memoised_cells or '}{key}.epsilon."
             yield Fault(Reason.OVER_TOTAL, "device", required, caps.lifetime.text, fix)
 
 

@@ -303,8 +303,13 @@ def test_the_plan_says_what_clients_need_and_its_digest_changes_with_it(tmp_path
     assert kept.version_of(kept.current[0].tag._replace(channel="0" * 32)) is None
     others = [plan(tmp_path, channel=MEMOISED, window={"first_day": "2026-01-05", "days": 1}), plan(tmp_path)]
     assert len({kept.digest, *(other.digest for other in others)}) == 3
-    earlier = plan(tmp_path, channel=MEMOISED, accepted=[{"mechanism": "optimised_unary_encoding", "epsilon": "2"}])
+    accepted = [{"mechanism": "optimised_unary_encoding", "epsilon": "2"}]
+    earlier = plan(
+        tmp_path, channel=MEMOISED, accepted=accepted, device={"daily_epsilon": "2", "lifetime_epsilon": "16"}
+    )
     assert [version.is_current for version in earlier.versions] == [True, False]
+    with pytest.raises(ConfigError, match=r"daily_epsilon of at least 2.*accepted"):
+        plan(tmp_path, channel=MEMOISED, accepted=accepted)
 
 
 def test_an_alphabet_file_is_taken_as_it_is(tmp_path: Path) -> None:
