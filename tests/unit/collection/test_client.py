@@ -271,6 +271,7 @@ def test_a_collection_without_points_gives_none(kept: CollectionPlan) -> None:
         ({"resolutions": [7, 6]}, "rising"),
         ({"resolutions": [0, 6]}, "2 to"),
         ({"window": {"first_day": "05/01/2026", "days": 7}}, "year-month-day"),
+        ({"window": {"first_day": "2026-W02-1", "days": 7}}, "year-month-day"),
         ({"device": {"daily_epsilon": "1", "lifetime_epsilon": "9", "delta": "1e-9"}}, "zcdp"),
         ({"device": {"daily_epsilon": 1, "lifetime_epsilon": "9"}}, "text in quotes"),
         ({"chanel": 1}, "channel"),
