@@ -7,6 +7,7 @@ import logging
 import os
 import shutil
 from collections.abc import Iterator
+from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
 
@@ -17,6 +18,7 @@ from browser import browser, look_at
 from collector import COLLECTION, Collection, Service, batch, day_of, pseudonym, send, this_window
 
 import tasks.collection_session as sessions
+from tasks.collection import count_files
 from tasks.collection_closing import take_inbox
 from tasks.collection_session import CollectionRef
 from trasgo_lib.collection.intake import Journal, Submission
@@ -230,6 +232,23 @@ def test_a_window_is_not_closed_over_batches_that_could_not_be_written(
     take_inbox(collection.session, ref)
     log = collection.session.journal().read(window)
     assert (log.accepted, log.entries, log.closed) == (70, 2, False)
+
+
+def test_a_file_that_is_not_as_it_was_taken_is_not_counted(tmp_path: Path) -> None:
+    window, declared = this_window()
+    collection = Collection(tmp_path, window=declared)
+    session, version = collection.session, collection.version
+    answers = np.zeros((3, version.channel.report_bytes), dtype=np.uint8)
+    file = session.journal().put_reports(window, version.tag, version.channel, answers)
+    counted, unknown = count_files(session, window, [file])
+    assert counted[version.tag].reports == 3 and not unknown
+    for wrong, of in (
+        (replace(file, reports=4), window),
+        (replace(file, channel="0" * 32), window),
+        (file, "2020-01-06"),
+    ):
+        with pytest.raises(StoreError, match="acknowledged"):
+            count_files(session, of, [wrong])
 
 
 def test_clients_that_answer_otherwise_hold_the_window(tmp_path: Path) -> None:

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import asyncio
 import logging
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import AsyncIterator, Iterator, Sequence
 
 import pytest
 from fastapi.testclient import TestClient
@@ -86,6 +87,19 @@ def test_a_body_is_bounded_with_and_without_its_length(front: Front) -> None:
     reply = front.client.post("/v1/batches", content=pieces, headers=headers)
     assert (reply.status_code, reply.json()) == (413, {"reason": "too_large"})
     assert len(front.fake.came) == 1
+
+
+def test_a_slow_body_is_asked_for_again(front: Front, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A client drops what is wrong; a slow network is nothing wrong with the batch."""
+
+    async def slow(_: object) -> AsyncIterator[bytes]:
+        yield b"{"
+        await asyncio.sleep(60)
+
+    monkeypatch.setattr("flows.collector.app._BODY_SECONDS", 0.01)
+    monkeypatch.setattr("starlette.requests.Request.stream", slow)
+    assert front.post() == (503, {"reason": "busy"})
+    assert not front.fake.came
 
 
 def test_only_plain_json_is_taken(front: Front) -> None:

@@ -124,6 +124,8 @@ def reading_notes(facts: CollectionFacts, table: LevelTable) -> list[str]:
             f"No shown cell could be tied to fewer than {SMALL_POPULATION} reporting devices; the smallest has at "
             f"least {tied.least_devices:,}."
         )
+    failed = dict.fromkeys(check.words for checks in facts.health.values() for check in checks if not check.is_passed)
+    rows += [f"A check of the clients failed, and this was published all the same: {words}" for words in failed]
     if facts.left_out:
         rows.append(f"{len(facts.left_out)} client versions sent too few reports to be used, and are left out.")
     return rows

@@ -34,6 +34,7 @@ NOT_COVERED = (
     "when a device that keeps permanent responses changed its cell, or came back to an earlier one: reports through "
     "the same response look alike",
     "places that a device reports in several windows: losses of windows add up to the stated lifetime cap",
+    "other collections that a device answers: each has caps of its own, and they add up",
 )
 
 CAUTION = (

@@ -22,7 +22,7 @@ from trasgo_lib.collection import ReportCounts, build_report_channel, check_heal
 from trasgo_lib.collection.concluding import CSV_HEADER, VersionCounts, conclude, linkage, reports_per_cell
 from trasgo_lib.collection.geojson import counter_clockwise, fault_of, geojson_bytes
 from trasgo_lib.collection.package import csv_bytes, csv_rows, parquet_table, stage_collection
-from trasgo_lib.collection.pages import report_text
+from trasgo_lib.collection.pages import map_page, reading_notes, report_text
 from trasgo_lib.collection.plan import DeviceCaps, fits_lifetime
 from trasgo_lib.collection.statement import CollectionFacts, show_rule, statement_document
 from trasgo_lib.collection.verify import _difference, verify_collection
@@ -139,6 +139,15 @@ point:
     assert "Epsilon 1.386 a point at 200 m, at most 13.86 ever." in words
     publish_package(stage_collection(facts, tmp_path / "w", None), open_store(tmp_path / "p"), "heat/v")
     assert verify_collection(tmp_path / "p" / "heat" / "v").passed
+
+
+def test_a_window_published_although_a_check_failed_says_so(facts: CollectionFacts) -> None:
+    assert not any("check of the clients failed" in note for note in reading_notes(facts, facts.tables[0]))
+    tag, checks = next(iter(facts.health.items()))
+    failed = replace(checks[0], is_passed=False, words="The reports hold another number of set bits.")
+    ill = replace(facts, health=dict(facts.health) | {tag: (failed,)})
+    for text in (report_text(ill), map_page(ill)):
+        assert "A check of the clients failed, and this was published all the same: The reports hold another" in text
 
 
 def test_a_memory_beyond_the_stated_cap_does_not_verify(facts: CollectionFacts) -> None:
