@@ -238,17 +238,15 @@ def test_a_file_that_is_not_as_it_was_taken_is_not_counted(tmp_path: Path) -> No
     window, declared = this_window()
     collection = Collection(tmp_path, window=declared)
     session, version = collection.session, collection.version
-    answers = np.zeros((3, version.channel.report_bytes), dtype=np.uint8)
+    assert version.channel.kind == "slot"
+    answers = np.zeros(3, dtype=np.uint32)
     file = session.journal().put_reports(window, version.tag, version.channel, answers)
     counted, unknown = count_files(session, window, [file])
     assert counted[version.tag].reports == 3 and not unknown
-    for wrong, of in (
-        (replace(file, reports=4), window),
-        (replace(file, channel="0" * 32), window),
-        (file, "2020-01-06"),
-    ):
+    wrong = [replace(file, reports=4), replace(file, channel="0" * 32), file]
+    for one, of in zip(wrong, (window, window, "2020-01-06"), strict=True):
         with pytest.raises(StoreError, match="acknowledged"):
-            count_files(session, of, [wrong])
+            count_files(session, of, [one])
 
 
 def test_clients_that_answer_otherwise_hold_the_window(tmp_path: Path) -> None:

@@ -198,6 +198,8 @@ def compile_collection(loaded: LoadedCollection) -> CollectionPlan:
     try:
         finest = _finest(loaded)
         alphabets = (*(finest.coarser(resolution) for resolution in config.resolutions[:-1]), finest)
+        for alphabet in alphabets:
+            _require_whole_cells(alphabet)
     except ConfigError as error:
         raise ConfigError(*(loaded.placed(fault, ("area",)) for fault in error.faults)) from None
     versions = []
@@ -258,6 +260,17 @@ def _finest(loaded: LoadedCollection) -> Alphabet:
             fix="Write what the alphabet file has.",
         )
     return alphabet
+
+
+def _require_whole_cells(alphabet: Alphabet) -> None:
+    if across := alphabet.cells_across():
+        raise ConfigError.of(
+            Reason.BAD_DOMAIN,
+            f"resolution {alphabet.resolution}",
+            required="cells that lie neither across the 180th meridian nor around a pole, so that maps can hold them",
+            came=f"{across} of {len(alphabet.cells)} that do",
+            fix="End the area a cell's width before, or leave the coarse resolution out.",
+        )
 
 
 def _not_built_yet(loaded: LoadedCollection) -> Iterator[Fault]:

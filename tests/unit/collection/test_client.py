@@ -270,6 +270,8 @@ def test_a_collection_without_points_gives_none(kept: CollectionPlan) -> None:
         ({"area": {}}, "exactly one of box"),
         ({"resolutions": [7, 6]}, "rising"),
         ({"resolutions": [0, 6]}, "2 to"),
+        ({"area": {"box": ["-17", "179", "-16", "180"]}, "resolutions": [5]}, "7 of 54 that do"),
+        ({"area": {"box": ["80", "0", "90", "120"]}, "resolutions": [3]}, "H3 can fill"),
         ({"window": {"first_day": "05/01/2026", "days": 7}}, "year-month-day"),
         ({"window": {"first_day": "2026-W02-1", "days": 7}}, "year-month-day"),
         ({"device": {"daily_epsilon": "1", "lifetime_epsilon": "9", "delta": "1e-9"}}, "zcdp"),
