@@ -56,6 +56,9 @@ def _version(
     yield judge("losses of a device", name, required, tuple(one[key] for key in keys), _CLAIM)
     permanent = None if claim.permanent is None else claim.permanent.text
     yield judge("permanent loss", name, permanent, one["epsilon_permanent"], _CLAIM)
+    words = one["memoisation"]
+    is_told = words.startswith("none") if permanent is None else words.endswith(f" at most {permanent}")
+    yield judge("words on memory", name, True, is_told, _CLAIM)
     yield judge("within the daily cap", name, True, caps is not None and claim.epsilon <= caps.daily, _CLAIM)
     yield judge("within the lifetime cap", name, True, caps is not None and fits_lifetime(claim, caps), _CLAIM)
     yield judge("enough reports", name, True, reports >= least_reports, _CLAIM)

@@ -38,7 +38,7 @@ format: 1
 release: {dataset: heat, version: "1", title: "Made-up <devices>"}
 area: {box: ["41.64", "-87.94", "42.02", "-87.52"]}
 resolutions: RESOLUTIONS
-channel: {mechanism: optimised_unary_encoding, epsilon: "2"}
+channel: CHANNEL
 accepted: [{mechanism: kary_randomized_response, epsilon: "1"}]
 window: {first_day: "2026-01-05", days: 7, late_days: 3}
 device: {daily_epsilon: "2", lifetime_epsilon: "52"}
@@ -47,12 +47,17 @@ publish: {store: store}
 
 
 def facts_of(
-    folder: Path, resolutions: str = "[5]", reports: int = 40_000, device: str = "", more: str = ""
+    folder: Path,
+    resolutions: str = "[5]",
+    reports: int = 40_000,
+    device: str = "",
+    more: str = "",
+    channel: str = '{mechanism: optimised_unary_encoding, epsilon: "2"}',
 ) -> CollectionFacts:
     """A window whose counts are their expectations: half of the devices in the first cell of each resolution."""
     path = folder / "collection.yaml"
     text = FILE.replace("RESOLUTIONS", resolutions).replace('lifetime_epsilon: "52"', f'lifetime_epsilon: "52"{device}')
-    path.write_text(text + more, encoding="utf-8")
+    path.write_text(text.replace("CHANNEL", channel) + more, encoding="utf-8")
     _, plan = read_collection(path)
     parts = []
     for version in plan.versions:
@@ -139,6 +144,20 @@ point:
     assert "Epsilon 1.386 a point at 200 m, at most 13.86 ever." in words
     publish_package(stage_collection(facts, tmp_path / "w", None), open_store(tmp_path / "p"), "heat/v")
     assert verify_collection(tmp_path / "p" / "heat" / "v").passed
+
+
+def test_a_memory_stated_smaller_than_it_costs_is_found(tmp_path: Path) -> None:
+    memoised = '{mechanism: memoised_unary_encoding, epsilon: "1", epsilon_permanent: "2"}'
+    facts = facts_of(tmp_path, channel=memoised)
+    publish_package(stage_collection(facts, tmp_path / "w", None), open_store(tmp_path / "p"), "heat/v")
+    package = tmp_path / "p" / "heat" / "v"
+    assert verify_collection(package).passed
+
+    def smaller(document: Any) -> None:
+        document["device"]["lifetime_epsilon"] = "15"
+
+    report = verify_collection(_changed(package, tmp_path, "statement.json", smaller))
+    assert {result.name for result in report.failures} == {"within the lifetime cap"}, "eight responses of 2 cost 16"
 
 
 def test_a_window_published_although_a_check_failed_says_so(facts: CollectionFacts) -> None:
@@ -290,6 +309,10 @@ def _least(document: Any) -> None:
     document["linkage"]["levels"][0]["least"] += 1
 
 
+def _memory(document: Any) -> None:
+    document["versions"][0]["memoisation"] = "all reports of one slot together cost at most 2"
+
+
 def _twice(document: Any) -> None:
     document["versions"] = [document["versions"][0]] * 2
 
@@ -313,6 +336,7 @@ def _other_cell(document: Any) -> None:
         ("statement.json", _shuffled, "shuffled bound"),
         ("statement.json", _no_cap, "within the lifetime cap"),
         ("data/counts.json", _twice, "certificates"),
+        ("statement.json", _memory, "words on memory"),
         ("statement.json", _no_small, "linkage test"),
         ("statement.json", _least, "linkage test"),
         ("statement.json", _nothing_shuffled, "losses of a device"),
