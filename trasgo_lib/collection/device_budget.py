@@ -21,8 +21,8 @@ from typing import Any
 
 from trasgo_lib.amounts import Epsilon, Rho
 from trasgo_lib.budget import epsilon_of_rho
+from trasgo_lib.collection.caps import DeviceCaps
 from trasgo_lib.collection.channels import ReportChannel
-from trasgo_lib.collection.plan import DeviceCaps
 from trasgo_lib.errors import BudgetError, InputContractError, Reason
 
 _FORMAT = 1

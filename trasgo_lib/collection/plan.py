@@ -13,11 +13,11 @@ from datetime import date, timedelta
 from pathlib import Path
 from typing import Any
 
-from trasgo_lib.amounts import Delta, Epsilon, Rho
-from trasgo_lib.budget import epsilon_of_rho
+from trasgo_lib.amounts import Delta, Epsilon
 from trasgo_lib.collection.alphabet import Alphabet
 from trasgo_lib.collection.building import AUTO, build_report_channel, choose
-from trasgo_lib.collection.channels import ChannelClaim, ReportChannel
+from trasgo_lib.collection.caps import DeviceCaps, fits_lifetime, lifetime_cost
+from trasgo_lib.collection.channels import ReportChannel
 from trasgo_lib.collection.points import PointPlan, compile_points
 from trasgo_lib.collection.reports import Tag, window_of
 from trasgo_lib.config import ChannelSpec, CollectionConfig, LoadedCollection, load_collection
@@ -55,25 +55,6 @@ class Windows:
         """Whether reports of a window are accepted on a day: it has begun, and ended at most ``late_days`` ago."""
         begins = date.fromisoformat(window)
         return begins <= today <= begins + timedelta(days=self.days - 1 + self.late_days)
-
-
-@dataclass(frozen=True, slots=True)
-class DeviceCaps:
-    """What one device may spend.
-
-    Args:
-        daily: most that the reports of one day cost.
-        lifetime: most that all its reports ever cost.
-        accounting: ``basic`` or ``zcdp``.
-        delta: failure probability of concentrated accounting; 0 with ``basic``.
-        memoised_cells: permanent responses a device keeps; the last answers for all further cells, as ``other``.
-    """
-
-    daily: Epsilon
-    lifetime: Epsilon
-    accounting: str
-    delta: Delta
-    memoised_cells: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -285,31 +266,6 @@ def _not_built_yet(loaded: LoadedCollection) -> Iterator[Fault]:
             required, fix = "no corrections, approvals or embargo for collections yet", "Remove it."
             fault = Fault(Reason.NOT_BUILT_YET, key, required=required, came=f"`{key}`", fix=fix)
             yield loaded.placed(fault, (section, key))
-
-
-def lifetime_cost(claim: ChannelClaim, caps: DeviceCaps) -> Epsilon:
-    """What a device reserves with its first report: of a memoised channel the whole memory, as losses add up.
-
-    Args:
-        claim: of the channel.
-        caps: what the device may spend.
-    """
-    return claim.epsilon if claim.permanent is None else claim.permanent.times(caps.memoised_cells)
-
-
-def fits_lifetime(claim: ChannelClaim, caps: DeviceCaps) -> bool:
-    """Whether a device may make its first report at all, as losses add up or, under ``zcdp``, as concentrated ones do.
-
-    Args:
-        claim: of the channel.
-        caps: what the device may spend.
-    """
-    if lifetime_cost(claim, caps) <= caps.lifetime:
-        return True
-    if caps.accounting != "zcdp" or claim.permanent is None:
-        return False
-    rho = Rho.ceil(claim.permanent.fraction**2 / 2).times(caps.memoised_cells)
-    return epsilon_of_rho(rho, caps.delta) <= caps.lifetime
 
 
 def _unaffordable(versions: list[Version], caps: DeviceCaps) -> Iterator[Fault]:

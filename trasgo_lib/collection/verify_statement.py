@@ -7,9 +7,9 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from trasgo_lib.amounts import Delta, Epsilon
+from trasgo_lib.collection.caps import DeviceCaps, fits_lifetime
 from trasgo_lib.collection.concluding import SMALL_POPULATION, LevelTable, VersionCounts, linkage, reports_per_cell
 from trasgo_lib.collection.health import check_health
-from trasgo_lib.collection.plan import DeviceCaps, fits_lifetime
 from trasgo_lib.collection.statement import SHUFFLE_DELTA, shuffled_text
 from trasgo_lib.errors import Reason, TrasgoError
 from trasgo_lib.release import STATEMENT

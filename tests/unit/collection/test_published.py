@@ -19,11 +19,11 @@ import pytest
 
 from trasgo_lib.amounts import Delta, Epsilon
 from trasgo_lib.collection import ReportCounts, build_report_channel, check_health, read_collection
+from trasgo_lib.collection.caps import DeviceCaps, fits_lifetime
 from trasgo_lib.collection.concluding import CSV_HEADER, VersionCounts, conclude, linkage, reports_per_cell
 from trasgo_lib.collection.geojson import counter_clockwise, fault_of, geojson_bytes
 from trasgo_lib.collection.package import csv_bytes, csv_rows, parquet_table, stage_collection
 from trasgo_lib.collection.pages import map_page, reading_notes, report_text
-from trasgo_lib.collection.plan import DeviceCaps, fits_lifetime
 from trasgo_lib.collection.statement import CollectionFacts, show_rule, statement_document
 from trasgo_lib.collection.verify import _difference, verify_collection
 from trasgo_lib.data.cells import cell_rings
