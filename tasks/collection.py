@@ -29,7 +29,7 @@ from trasgo_lib.collection.concluding import VersionCounts, conclude
 from trasgo_lib.collection.intake import ReportFile
 from trasgo_lib.collection.package import stage_collection
 from trasgo_lib.collection.statement import CollectionFacts, show_rule
-from trasgo_lib.errors import CheckFailedError, Reason
+from trasgo_lib.errors import CheckFailedError, Reason, StoreError
 from trasgo_lib.release import MANIFEST, publish_package
 
 _LOGGER = logging.getLogger("trasgo")
@@ -93,6 +93,11 @@ def count_files(
     unknown: Counter[Tag] = Counter()
     for file in files:
         table = pq.read_table(io.BytesIO(session.restricted.get(file.key)))
+        if (
+            table.num_rows != file.reports
+            or rows_of(table, Tag(file.alphabet, file.channel), window).num_rows != file.reports
+        ):
+            raise _not_as_closed(file.key)
         for tag, reports in tag_counts(table).items():
             version = session.plan.version_of(tag)
             if version is None:
@@ -101,6 +106,16 @@ def count_files(
             found = count_table(version.channel, rows_of(table, tag, window))
             counted[tag] = counted[tag] + found if tag in counted else found
     return counted, unknown
+
+
+def _not_as_closed(key: str) -> StoreError:
+    return StoreError.of(
+        Reason.DIGEST_MISMATCH,
+        key,
+        required="the reports that were acknowledged, of one version and this window",
+        came="more, fewer or others",
+        fix="Restore the file from a backup; nothing is published until then.",
+    )
 
 
 @task(name="publish collection", **PURE)

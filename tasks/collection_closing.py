@@ -152,6 +152,7 @@ def take_inbox(session: CollectionSession, ref: CollectionRef) -> None:
             if any(outcome.refusal in _NOT_NOW for outcome in outcomes):
                 raise _not_taken(name)
             taken += sum(outcome.receipt.accepted for outcome in outcomes if not outcome.replayed)
+    receiver.record()
     _LOGGER.info("inbox: %d reports taken, %d refused", taken, receiver.refused.total())
 
 

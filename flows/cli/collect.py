@@ -38,7 +38,7 @@ def size(config: Path = _CONFIG, reports: str = _REPORTS, share: str = _SHARE, a
 
         counts, wanted = _counts(reports), _share(share)
         _, plan = read_collection(config)
-        level = float(plan.config.show.level)
+        level = float(plan.config.show.level) / len(plan.current)
         rows = [(version, sized(version.channel, count, level)) for version in plan.current for count in counts]
         needed = {version.tag: reports_needed(version.channel, wanted, level) for version in plan.current}
         if as_json:
@@ -84,7 +84,7 @@ def simulate(
         _, plan = read_collection(config)
         root = hashlib.sha256(key.encode("utf-8")).digest()
         world = make_world(plan, devices, root)
-        level = float(plan.config.show.level)
+        level = float(plan.config.show.level) / len(plan.current)
         rows: list[dict[str, object]] = []
         for number, window in enumerate(simulated(plan, world, windows, root)):
             shown = window.found.shown(level)
@@ -132,7 +132,7 @@ def alphabet(
             if cells is None or resolution is None:
                 raise _refused("--refine", "--cells and --resolution beside it", "one alone", "Add them.")
             earlier = Alphabet.from_json(_document(refine))
-            found = Alphabet.refine(earlier, _published(cells), resolution)
+            found = Alphabet.refine(earlier, _published(cells, earlier.resolution), resolution)
         text = json.dumps(found.to_json(), indent=1) + "\n"
         if target is None:
             typer.echo(text, nl=False)
@@ -242,14 +242,15 @@ def _document(path: Path) -> dict[str, object]:
     return found if isinstance(found, dict) else {}
 
 
-def _published(path: Path) -> list[int]:
-    """The cells that a published CSV file shows: its column ``cell``, where ``shown``, if there, is true."""
+def _published(path: Path, resolution: int) -> list[int]:
+    """The cells of a resolution in a published CSV file: its column ``cell``, where ``shown``, if there, is true."""
     import csv
 
     try:
         with path.open(encoding="utf-8", newline="") as file:
             rows = list(csv.DictReader(file))
-        shown = [row["cell"] for row in rows if row.get("shown", "true") == "true"]
+        own = [row for row in rows if row.get("resolution", str(resolution)) == str(resolution)]
+        shown = [row["cell"] for row in own if row.get("shown", "true") == "true"]
         return [int(cell, 16) for cell in shown if cell not in ("other", "nobody")]
     except (OSError, ValueError, KeyError):
         raise _refused("--cells", "a CSV file with a column `cell`", str(path), "Name a published file.") from None

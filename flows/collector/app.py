@@ -137,8 +137,8 @@ async def _body(request: Request, most: int) -> bytes:
                 body += piece
                 if len(body) > most:
                     raise _Refused(Refusal.TOO_LARGE)
-    except TimeoutError:
-        raise _Refused(Refusal.BAD_BATCH) from None
+    except TimeoutError:  # a slow network: the same batch may arrive the next time
+        raise _Refused(Refusal.BUSY, _RETRY_SECONDS) from None
     return bytes(body)
 
 

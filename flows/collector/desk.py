@@ -26,6 +26,9 @@ class Receives(Protocol):
     def receive(self, submissions: Sequence[Submission]) -> list[Outcome]:
         """What became of each, once it is on disk."""
 
+    def record(self) -> None:
+        """Write down what was refused and is not on disk yet."""
+
 
 class Desk:
     """Hands submissions to a receiver, in the order in which they came.
@@ -64,9 +67,10 @@ class Desk:
         return future
 
     def stop(self) -> None:
-        """Finish what waits, then end the thread."""
+        """Finish what waits, end the thread, and write down what was refused."""
         self._waiting.put(None)
         self._thread.join()
+        self._receiver.record()
 
     def _work(self) -> None:
         while (first := self._waiting.get()) is not None:

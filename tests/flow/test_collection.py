@@ -7,6 +7,7 @@ import logging
 import os
 import shutil
 from collections.abc import Iterator
+from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
 
@@ -17,6 +18,7 @@ from browser import browser, look_at
 from collector import COLLECTION, Collection, Service, batch, day_of, pseudonym, send, this_window
 
 import tasks.collection_session as sessions
+from tasks.collection import count_files
 from tasks.collection_closing import take_inbox
 from tasks.collection_session import CollectionRef
 from trasgo_lib.collection.intake import Journal, Submission
@@ -86,9 +88,9 @@ def test_the_window_is_published_with_counts_by_reason(published: Published) -> 
     assert published.replies[:6] == [(200, {"accepted": 500, "refused": {}, "replayed": False})] * 6
     assert published.replies[6:] == [(400, {"reason": "bad_batch"}), (409, {"reason": "unknown_alphabet"})]
     assert published.code == 0 and "taken: 3000; refused: bad_batch 1, unknown_alphabet 500" in published.said
-    assert f"reports  {DEVICES:,}" in published.answer.out and "bad_batch 1" in published.answer.out
+    assert f"reports  {DEVICES:,}" in published.answer.out and "bad_batch 2" in published.answer.out
     report = json.loads((published.collection.restricted(published.window) / "collection_report.json").read_text())
-    assert report["refused"]["bad_batch"] == 1, "what was refused when the service stopped has no entry"
+    assert report["refused"] == {"bad_batch": 2, "unknown_alphabet": 500}, "also what came after the last entry"
     assert report["batches"] == 9 and all(check["passed"] for check in report["health"])
 
 
@@ -230,6 +232,21 @@ def test_a_window_is_not_closed_over_batches_that_could_not_be_written(
     take_inbox(collection.session, ref)
     log = collection.session.journal().read(window)
     assert (log.accepted, log.entries, log.closed) == (70, 2, False)
+
+
+def test_a_file_that_is_not_as_it_was_taken_is_not_counted(tmp_path: Path) -> None:
+    window, declared = this_window()
+    collection = Collection(tmp_path, window=declared)
+    session, version = collection.session, collection.version
+    assert version.channel.kind == "slot"
+    answers = np.zeros(3, dtype=np.uint32)
+    file = session.journal().put_reports(window, version.tag, version.channel, answers)
+    counted, unknown = count_files(session, window, [file])
+    assert counted[version.tag].reports == 3 and not unknown
+    wrong = [replace(file, reports=4), replace(file, channel="0" * 32), file]
+    for one, of in zip(wrong, (window, window, "2020-01-06"), strict=True):
+        with pytest.raises(StoreError, match="acknowledged"):
+            count_files(session, of, [one])
 
 
 def test_clients_that_answer_otherwise_hold_the_window(tmp_path: Path) -> None:

@@ -24,6 +24,7 @@ What plans, sizes and simulates: ``size``, ``reports_needed``, ``reports_to_noti
 
 from trasgo_lib.collection.alphabet import MAX_CELLS, Alphabet
 from trasgo_lib.collection.building import REPORT_MECHANISMS, build_report_channel, choose, rebuild_report_channel
+from trasgo_lib.collection.caps import DeviceCaps
 from trasgo_lib.collection.channels import MemoisedChannel, ReportChannel, SlotChannel, UnaryChannel, repeated_epsilon
 from trasgo_lib.collection.client import Client, PointReport
 from trasgo_lib.collection.counting import BAD_BITS, BAD_SLOT, ReportCounts, count_answers, count_table
@@ -33,7 +34,6 @@ from trasgo_lib.collection.health import HealthCheck, check_health, reports_to_n
 from trasgo_lib.collection.hierarchy import ConsistentLevel, reconcile
 from trasgo_lib.collection.plan import (
     CollectionPlan,
-    DeviceCaps,
     Version,
     Windows,
     compile_collection,

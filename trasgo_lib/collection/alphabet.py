@@ -21,6 +21,7 @@ from trasgo_lib.data.cells import (
     H3_MAJOR,
     average_cell_m2,
     cell_numbers,
+    cell_rings,
     cell_text,
     cells_in_ring,
     cells_of,
@@ -36,6 +37,8 @@ MAX_CELLS = 2**20
 _FORMAT = 1
 _VERSION_HEX = 32
 _FINEST = 15
+_FAR_UP = 4
+"""Levels up from which it is looked for cells near the 180th meridian: 2,401 times fewer cells."""
 
 Slots = NDArray[np.int32]
 """Places in an alphabet, ``0..slots-1``; private until they were noised."""
@@ -200,6 +203,13 @@ class Alphabet:
         special = [coarser.nobody if coarser.nobody is not None else coarser.other] if self.has_nobody else []
         return np.concatenate([parents, np.array([*special, coarser.other], dtype=np.int32)]).astype(np.int32)
 
+    def cells_across(self) -> int:
+        """How many cells lie across the 180th meridian or around a pole: maps and GeoJSON cannot hold them whole."""
+        parents = parents_of(self.cells, max(0, self.resolution - _FAR_UP))
+        coarse = np.unique(parents)
+        near = [_reach(ring) > 180 for ring in cell_rings(coarse)]
+        return sum(_width(ring) > 180 for ring in cell_rings(self.cells[np.isin(parents, coarse[near])]))
+
     def to_json(self) -> dict[str, Any]:
         """The published file: strict JSON from which the same alphabet follows."""
         return {
@@ -229,6 +239,17 @@ class Alphabet:
         if resolution != document["resolution"] or found.version != document["version"]:
             raise _bad("cells that have the version they claim", "others", "The alphabet file was changed.")
         return found
+
+
+def _width(ring: Sequence[tuple[float, float]]) -> float:
+    """Degrees of longitude between the ends of a ring, as if it stayed on one side."""
+    longitudes = [longitude for _, longitude in ring]
+    return max(longitudes) - min(longitudes)
+
+
+def _reach(ring: Sequence[tuple[float, float]]) -> float:
+    """How far from longitude 0 a cell and its descendants, which stand out a little, can lie: degrees."""
+    return max(abs(longitude) for _, longitude in ring) + _width(ring)
 
 
 def _require_resolution(resolution: int) -> None:

@@ -20,6 +20,9 @@ from trasgo_lib.collection.reports import PSEUDONYM_HEX, Report
 from trasgo_lib.errors import ConfigError, InputContractError, Reason
 from trasgo_lib.noise import Keystream, derive
 
+_BEYOND = "beyond"
+"""What labels the response for all cells beyond the memory: ``other``, and none that a visited slot shares."""
+
 
 @dataclass(frozen=True, slots=True)
 class PointReport:
@@ -81,7 +84,6 @@ class Client:
         window = self._window(day)
         slot = self._slot(latitude, longitude)
         channel, (alphabet, code) = self._version.channel, self._version.tag
-        other = self._version.alphabet.other
         self.state, fits = charge_report(
             self.state,
             self._plan.caps,
@@ -90,9 +92,9 @@ class Client:
             window=window,
             day=day.isoformat(),
             memo=self._memo(slot),
-            memo_of_other=self._memo(other),
+            memo_beyond=self._memo(_BEYOND),
         )
-        answer = self._answer(channel, slot if fits else other, window)
+        answer = self._answer(channel, slot if fits else None, window)
         return Report(alphabet, code, window, answer, self._pseudonym("report", window))
 
     def point(self, latitude: float, longitude: float, day: date) -> PointReport:
@@ -139,13 +141,14 @@ class Client:
         slot = finest.encode(np.array([latitude]), np.array([longitude]))
         return int(finest.slots_in(self._version.alphabet)[slot[0]])
 
-    def _answer(self, channel: ReportChannel, slot: int, window: str) -> int | bytes:
-        places = np.array([slot], dtype=np.int32)
-        fresh = Keystream(self._key, "report", *self._version.tag, window, slot)
+    def _answer(self, channel: ReportChannel, slot: int | None, window: str) -> int | bytes:
+        label = _BEYOND if slot is None else slot
+        places = np.array([self._version.alphabet.other if slot is None else slot], dtype=np.int32)
+        fresh = Keystream(self._key, "report", *self._version.tag, window, label)
         if isinstance(channel, SlotChannel):
             return int(channel.draw(places, fresh)[0])
         if isinstance(channel, MemoisedChannel):
-            permanent = channel.permanent.draw(places, Keystream(self._key, "permanent", *self._version.tag, slot))
+            permanent = channel.permanent.draw(places, Keystream(self._key, "permanent", *self._version.tag, label))
             return bytes(channel.freshen(permanent, fresh)[0])
         if isinstance(channel, UnaryChannel):
             return bytes(channel.draw(places, fresh)[0])
@@ -155,11 +158,11 @@ class Client:
         levels = len(self._plan.current)
         return int.from_bytes(derive(self._key, "level", levels)[:8], "big") % levels
 
-    def _memo(self, slot: int) -> str:
-        return derive(self._key, "memo", *self._version.tag, slot).hex()[:PSEUDONYM_HEX]
+    def _memo(self, label: int | str) -> str:
+        return derive(self._key, "memo", *self._version.tag, label).hex()[:PSEUDONYM_HEX]
 
     def _pseudonym(self, purpose: str, window: str) -> str:
-        return derive(self._key, "pseudonym", purpose, window).hex()[:PSEUDONYM_HEX]
+        return derive(self._key, "pseudonym", self._plan.config.release.dataset, purpose, window).hex()[:PSEUDONYM_HEX]
 
     def __repr__(self) -> str:
         return "Client(...)"

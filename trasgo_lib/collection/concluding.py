@@ -104,7 +104,8 @@ def conclude(parts: Sequence[VersionCounts], rule: ShowRule) -> tuple[LevelTable
     """Estimate every resolution, coarse to fine.
 
     Versions of one resolution are estimated apart and combined with the weights that are stated; of several
-    resolutions, whose reports come from different devices, the estimates are made consistent.
+    resolutions, whose reports come from different devices, the estimates are made consistent, and the level is split
+    over them: the probability that an empty cell is shown is that of all maps together.
 
     Args:
         parts: at least one version of every resolution.
@@ -129,7 +130,7 @@ def conclude(parts: Sequence[VersionCounts], rule: ShowRule) -> tuple[LevelTable
     if len(found) == 1:
         return (_alone(alphabets[0], found[0], rule),)
     tables = []
-    for one, frequencies in zip(reconcile(alphabets, found, rule.level), found, strict=True):
+    for one, frequencies in zip(reconcile(alphabets, found, rule.level / len(levels)), found, strict=True):
         reach = normal_point(rule.confidence) * one.standard_error
         tables.append(
             LevelTable(

@@ -3,11 +3,14 @@
 Whether a report leaves must not depend on where the device was: a report that fails to come tells something, too. So
 every decision here follows from how many reports were made, never from their cells. For memoised answers the whole
 memory (``memoised_cells`` permanent responses) is reserved when the first report of a version is made; cells beyond it
-are answered as ``other``. What the reports made so far really cost, ``min(k * epsilon, epsilon_permanent)`` for a cell
-answered k times (proof in ``channels.repeated_epsilon``), is told beside it and is never more.
+are answered as ``other``, through a response that no visited slot shares: else two devices that return to earlier cells
+at the same times could be told apart by whether one of these was ``other``. What the reports made so far really cost,
+``min(k * epsilon, epsilon_permanent)`` for a cell answered k times (proof in ``channels.repeated_epsilon``), is told
+beside it and is never more.
 
-A device's loss is over its cells: two histories that change cells at the same times. Whether and when a device changed
-its cell is not hidden by memoised answers: equal permanent responses look alike.
+A device's loss is over which cells it was in: two histories that change cells, and return to earlier ones, at the same
+times. When a device changed its cell or came back to one is not hidden by memoised answers: reports through the same
+permanent response look alike.
 """
 
 from __future__ import annotations
@@ -18,8 +21,8 @@ from typing import Any
 
 from trasgo_lib.amounts import Epsilon, Rho
 from trasgo_lib.budget import epsilon_of_rho
+from trasgo_lib.collection.caps import DeviceCaps
 from trasgo_lib.collection.channels import ReportChannel
-from trasgo_lib.collection.plan import DeviceCaps
 from trasgo_lib.errors import BudgetError, InputContractError, Reason
 
 _FORMAT = 1
@@ -51,11 +54,11 @@ class MemoBook:
         """What they can cost at most."""
         return self.permanent.times(self.cells)
 
-    def _with(self, memo: str, memo_of_other: str) -> tuple[MemoBook, bool]:
-        """The book after one more report of a cell, and whether the cell has a place in it; else ``other`` answers."""
-        room = self.cells - len(self.answered.keys() | {memo_of_other})  # other always has a place
-        fits = memo in self.answered or memo == memo_of_other or room > 0
-        key = memo if fits else memo_of_other
+    def _with(self, memo: str, memo_beyond: str) -> tuple[MemoBook, bool]:
+        """The book after one more report of a cell, and whether the cell has a place in it."""
+        room = self.cells - len(self.answered.keys() | {memo_beyond})  # what answers for the rest always has a place
+        fits = memo in self.answered or room > 0
+        key = memo if fits else memo_beyond
         return replace(self, answered={**self.answered, key: self.answered.get(key, 0) + 1}), fits
 
 
@@ -177,9 +180,9 @@ def charge_report(
     window: str,
     day: str,
     memo: str,
-    memo_of_other: str,
+    memo_beyond: str,
 ) -> tuple[DeviceState, bool]:
-    """The state after one more report, and whether its cell has a permanent response; else ``other`` answers.
+    """The state after one more report, and whether its cell has a permanent response of its own.
 
     Args:
         state: before.
@@ -189,7 +192,7 @@ def charge_report(
         window: the window it answers.
         day: today, year-month-day.
         memo: keyed digest of its slot; private.
-        memo_of_other: that of ``other``.
+        memo_beyond: that of the response for all cells beyond the memory; private.
 
     Raises:
         BudgetError: the window was answered, or a cap would be passed; nothing is charged.
@@ -211,7 +214,7 @@ def charge_report(
         fresh[epsilon.text] = fresh.get(epsilon.text, 0) + 1
     else:
         book = books.get(version, MemoBook(epsilon, channel.claim.permanent, caps.memoised_cells))
-        books[version], fits = book._with(memo, memo_of_other)
+        books[version], fits = book._with(memo, memo_beyond)
     after = replace(state, last_window=window, day=day, spent_today=today, fresh=fresh, books=books)
     if not within(after.reserved, after.reserved_rho(), caps):
         raise _over("lifetime_epsilon", caps.lifetime, after.reserved)

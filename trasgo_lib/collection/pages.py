@@ -13,7 +13,15 @@ from trasgo_lib.collection.concluding import (
     reports_per_cell,
 )
 from trasgo_lib.collection.sizing import REPORTS_PER_CELL
-from trasgo_lib.collection.statement import CAUTION, GUARANTEE, LEDGER, NOT_COVERED, CollectionFacts
+from trasgo_lib.collection.statement import (
+    CAUTION,
+    GUARANTEE,
+    LEDGER,
+    NOT_COVERED,
+    POINT,
+    CollectionFacts,
+    device_words,
+)
 from trasgo_lib.data.cells import cell_rings
 from trasgo_lib.reporting.cell_map import MapCell, draw_cells, percent
 from trasgo_lib.reporting.map_page import MapPage, MapRow
@@ -116,6 +124,8 @@ def reading_notes(facts: CollectionFacts, table: LevelTable) -> list[str]:
             f"No shown cell could be tied to fewer than {SMALL_POPULATION} reporting devices; the smallest has at "
             f"least {tied.least_devices:,}."
         )
+    failed = dict.fromkeys(check.words for checks in facts.health.values() for check in checks if not check.is_passed)
+    rows += [f"A check of the clients failed, and this was published all the same: {words}" for words in failed]
     if facts.left_out:
         rows.append(f"{len(facts.left_out)} client versions sent too few reports to be used, and are left out.")
     return rows
@@ -133,14 +143,13 @@ def _key_facts(facts: CollectionFacts, table: LevelTable) -> list[tuple[str, obj
     error = float(np.median(table.standard_error[: len(table.alphabet.cells)]))
     return [
         ("Epsilon of a report", ", ".join(claims)),
-        ("Lifetime cap of a device", facts.plan.config.device.lifetime_epsilon),
+        ("Lifetime cap of a device", device_words(facts.plan)),
         ("Reports", f"{facts.reports:,}"),
         ("Usual standard error", percent(error)),
     ]
 
 
 def _costs(facts: CollectionFacts) -> list[str]:
-    device = facts.plan.config.device
     rows = []
     for part in facts.parts:
         claim = part.channel.claim
@@ -149,7 +158,12 @@ def _costs(facts: CollectionFacts) -> list[str]:
             f"{claim.mechanism} at resolution {part.alphabet.resolution}: epsilon {claim.certified:f} a report, and "
             f"one report a window{more} ({part.counted.reports:,} reports)."
         )
-    return [*rows, f"A device stops before its reports together pass epsilon {device.lifetime_epsilon}."]
+    rows.append(f"A device stops before its reports together pass epsilon {device_words(facts.plan)}.")
+    if (point := facts.plan.point) is not None:
+        rows.append(
+            f"{POINT} Epsilon {point.epsilon.text} a point at {point.radius_m} m, at most {point.lifetime.text} ever."
+        )
+    return rows
 
 
 def _largest_first(table: LevelTable) -> list[int]:

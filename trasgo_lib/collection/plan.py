@@ -13,10 +13,10 @@ from datetime import date, timedelta
 from pathlib import Path
 from typing import Any
 
-from trasgo_lib.amounts import Delta, Epsilon, Rho
-from trasgo_lib.budget import epsilon_of_rho
+from trasgo_lib.amounts import Delta, Epsilon
 from trasgo_lib.collection.alphabet import Alphabet
 from trasgo_lib.collection.building import AUTO, build_report_channel, choose
+from trasgo_lib.collection.caps import DeviceCaps, fits_lifetime, lifetime_cost
 from trasgo_lib.collection.channels import ReportChannel
 from trasgo_lib.collection.points import PointPlan, compile_points
 from trasgo_lib.collection.reports import Tag, window_of
@@ -55,25 +55,6 @@ class Windows:
         """Whether reports of a window are accepted on a day: it has begun, and ended at most ``late_days`` ago."""
         begins = date.fromisoformat(window)
         return begins <= today <= begins + timedelta(days=self.days - 1 + self.late_days)
-
-
-@dataclass(frozen=True, slots=True)
-class DeviceCaps:
-    """What one device may spend.
-
-    Args:
-        daily: most that the reports of one day cost.
-        lifetime: most that all its reports ever cost.
-        accounting: ``basic`` or ``zcdp``.
-        delta: failure probability of concentrated accounting; 0 with ``basic``.
-        memoised_cells: slots a device keeps a permanent response for, ``other`` included.
-    """
-
-    daily: Epsilon
-    lifetime: Epsilon
-    accounting: str
-    delta: Delta
-    memoised_cells: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -198,6 +179,8 @@ def compile_collection(loaded: LoadedCollection) -> CollectionPlan:
     try:
         finest = _finest(loaded)
         alphabets = (*(finest.coarser(resolution) for resolution in config.resolutions[:-1]), finest)
+        for alphabet in alphabets:
+            _require_whole_cells(alphabet)
     except ConfigError as error:
         raise ConfigError(*(loaded.placed(fault, ("area",)) for fault in error.faults)) from None
     versions = []
@@ -260,6 +243,17 @@ def _finest(loaded: LoadedCollection) -> Alphabet:
     return alphabet
 
 
+def _require_whole_cells(alphabet: Alphabet) -> None:
+    if across := alphabet.cells_across():
+        raise ConfigError.of(
+            Reason.BAD_DOMAIN,
+            f"resolution {alphabet.resolution}",
+            required="cells that lie neither across the 180th meridian nor around a pole, so that maps can hold them",
+            came=f"{across} of {len(alphabet.cells)} that do",
+            fix="End the area a cell's width before, or leave the coarse resolution out.",
+        )
+
+
 def _not_built_yet(loaded: LoadedCollection) -> Iterator[Fault]:
     """What releases have and collections do not: refused, since whoever writes it relies on it."""
     release, publish = loaded.config.release, loaded.config.publish
@@ -275,23 +269,22 @@ def _not_built_yet(loaded: LoadedCollection) -> Iterator[Fault]:
 
 
 def _unaffordable(versions: list[Version], caps: DeviceCaps) -> Iterator[Fault]:
-    """Budgets that allow no report at all: one report must fit a day, and its memory a lifetime."""
+    """Budgets that allow no report at all: one report must fit a day, and its memory a lifetime.
+
+    Of earlier clients, too: what is published of their reports states these caps.
+    """
     for version in versions:
         claim = version.channel.claim
-        if not version.is_current or version.level:
+        if version.level:
             continue
+        key = "channel" if version.is_current else "accepted"
         if claim.epsilon > caps.daily:
             required = f"daily_epsilon of at least {claim.epsilon.text}, what one report costs"
-            yield Fault(Reason.OVER_TOTAL, "device", required, caps.daily.text, "Raise it, or lower channel.epsilon.")
-        needed, rho = claim.epsilon, Rho(0)
-        if claim.permanent is not None:
-            needed = claim.permanent.times(caps.memoised_cells)
-            rho = Rho.ceil(claim.permanent.fraction**2 / 2).times(caps.memoised_cells)
-        if needed > caps.lifetime and not (
-            caps.accounting == "zcdp" and rho.units and epsilon_of_rho(rho, caps.delta) <= caps.lifetime
-        ):
-            required = f"lifetime_epsilon of at least {needed.text}: memoised_cells times epsilon_permanent"
-            fix = "Raise it, or lower memoised_cells or the epsilons."
+            yield Fault(Reason.OVER_TOTAL, "device", required, caps.daily.text, f"Raise it, or lower {key}.epsilon.")
+        if not fits_lifetime(claim, caps):
+            what = "what one report costs" if claim.permanent is None else "memoised_cells times epsilon_permanent"
+            required = f"lifetime_epsilon of at least {lifetime_cost(claim, caps).text}: {what}"
+            fix = f"Raise it, or lower {'' if claim.permanent is None else 'memoised_cells or '}{key}.epsilon."
             yield Fault(Reason.OVER_TOTAL, "device", required, caps.lifetime.text, fix)
 
 

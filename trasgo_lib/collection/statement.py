@@ -16,6 +16,7 @@ from trasgo_lib.collection.concluding import (
 )
 from trasgo_lib.collection.health import HealthCheck
 from trasgo_lib.collection.plan import CollectionPlan
+from trasgo_lib.collection.points import PointPlan
 from trasgo_lib.collection.reports import Tag
 from trasgo_lib.collection.shuffling import shuffle_bound
 from trasgo_lib.plan import canonical_digest
@@ -30,8 +31,10 @@ NOT_COVERED = (
     "that a device takes part, in which windows, with which alphabet and channel, and through which client group",
     "the network: addresses are seen by whoever carries a report; the collector stores none",
     "clients that do not follow the declared channel, by fault or on purpose",
-    "when a device that keeps permanent responses changed its cell: its reports then change",
+    "when a device that keeps permanent responses changed its cell, or came back to an earlier one: reports through "
+    "the same response look alike",
     "places that a device reports in several windows: losses of windows add up to the stated lifetime cap",
+    "other collections that a device answers: each has caps of its own, and they add up",
 )
 
 CAUTION = (
@@ -42,6 +45,11 @@ CAUTION = (
 LEDGER = (
     "No account is charged for this release: every report carries the loss its device paid for it, and counting, "
     "estimating and publishing them, once or again, adds nothing."
+)
+
+POINT = (
+    "Devices are also asked for a place with planar Laplace noise, which is not in this release. Its loss is for two "
+    "places that far apart, and comes on top of that of the cells: whoever sees both learns what both allow."
 )
 
 SHUFFLE_DELTA = 1e-6
@@ -142,6 +150,7 @@ def statement_document(facts: CollectionFacts) -> dict[str, Any]:
             "delta": device.delta,
             "memoised_cells": device.memoised_cells,
         },
+        **({} if plan.point is None else {"point": _point(plan.point)}),
         "ledger": LEDGER,
         "shuffled": _shuffled(facts),
         "not_covered": list(NOT_COVERED),
@@ -173,6 +182,23 @@ def statement_document(facts: CollectionFacts) -> dict[str, Any]:
         "library_version": facts.library_version,
         "commit": facts.commit,
     }
+
+
+def _point(point: PointPlan) -> dict[str, str]:
+    return {
+        "version": point.version,
+        "epsilon": point.epsilon.text,
+        "radius_m": point.radius_m,
+        "daily_epsilon": point.daily.text,
+        "lifetime_epsilon": point.lifetime.text,
+        "words": POINT,
+    }
+
+
+def device_words(plan: CollectionPlan) -> str:
+    """What a device spends at most, in words: with concentrated accounting the epsilon has a delta."""
+    device = plan.config.device
+    return device.lifetime_epsilon + (f" at delta {device.delta}" if device.accounting == "zcdp" else "")
 
 
 def _version(facts: CollectionFacts, part: VersionCounts) -> dict[str, Any]:
@@ -207,7 +233,7 @@ def _memoisation(permanent: str | None, cells: int) -> str:
     if permanent is None:
         return "none: each report is drawn afresh, and the losses of reports add up"
     return (
-        f"a device keeps a permanent response for each of at most {cells} slots and noises it afresh for each report: "
+        f"a device keeps at most {cells} permanent responses, one a slot, and noises them afresh for each report: "
         f"all reports of one slot together cost at most {permanent}"
     )
 

@@ -91,9 +91,11 @@ class WindowSpec(Model):
     @classmethod
     def _a_day(cls, text: str) -> str:
         try:
-            date.fromisoformat(text)
+            is_written_out = date.fromisoformat(text).isoformat() == text  # else weeks of a year would pass, too
         except ValueError:
-            raise shape_error("a day, year-month-day", repr(text), 'Write it as in "2026-01-05".') from None
+            is_written_out = False
+        if not is_written_out:
+            raise shape_error("a day, year-month-day", repr(text), 'Write it as in "2026-01-05".')
         return text
 
 
@@ -114,7 +116,7 @@ class DeviceSpec(Model):
         default=8,
         ge=2,
         le=10_000,
-        description="slots a device keeps a permanent response for, `other` included; further cells answer as `other`",
+        description="permanent responses a device keeps, the last for all further cells, which answer as `other`",
         examples=[8],
     )
 

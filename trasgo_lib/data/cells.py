@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 import h3.api.basic_int as h3
 import numpy as np
+from h3 import H3BaseException
 from numpy.typing import NDArray
 
 from trasgo_lib.errors import ConfigError, Reason
@@ -71,7 +72,16 @@ def cells_in_ring(corners: Sequence[tuple[float, float]], resolution: int) -> ND
         corners: latitude and longitude of each corner, degrees; a simple ring away from the 180th meridian; public.
         resolution: 0 to 15; public.
     """
-    found = h3.h3shape_to_cells(h3.LatLngPoly([(lat, lon) for lat, lon in corners]), resolution)
+    try:
+        found = h3.h3shape_to_cells(h3.LatLngPoly([(lat, lon) for lat, lon in corners]), resolution)
+    except H3BaseException:  # as of some rings with a corner at a pole
+        raise ConfigError.of(
+            Reason.BAD_DOMAIN,
+            "area",
+            required="a ring that H3 can fill with cells",
+            came="one that it cannot",
+            fix="Stay away from the poles.",
+        ) from None
     return np.sort(np.fromiter(found, np.uint64, len(found)))
 
 

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from trasgo_lib.collection import Alphabet
-from trasgo_lib.data.cells import children_of, parents_of
+from trasgo_lib.data.cells import cell_rings, children_of, parents_of
 from trasgo_lib.errors import ConfigError, InputContractError, Reason
 
 BOX = ["41.64", "-87.94", "42.02", "-87.52"]
@@ -50,6 +50,23 @@ def test_points_off_the_globe_are_refused_with_counts_only(latitude: float, long
 def test_both_ends_of_the_180th_meridian_are_one_cell() -> None:  # B50
     pacific = Alphabet.declare(resolution=3, box=["-20", "170", "-10", "179.9"])
     assert pacific.encode([-15.0], [180.0]).tolist() == pacific.encode([-15.0], [-180.0]).tolist()
+
+
+@pytest.mark.parametrize(
+    ("box", "resolution", "count"),
+    [
+        (["-17", "178.9", "-16", "179.99"], 5, 7),
+        (["-17", "178.9", "-16", "179.9"], 6, 0),
+        (["-17", "-179.99", "-16", "-178.9"], 6, 7),
+        (["70", "100", "89.9", "130"], 3, 1),
+        (BOX, 6, 0),
+    ],
+)
+def test_cells_across_the_180th_meridian_or_a_pole_are_counted(box: list[str], resolution: int, count: int) -> None:
+    alphabet = Alphabet.declare(resolution=resolution, box=box)
+    rings = cell_rings(alphabet.cells)
+    across = sum(max(lon for _, lon in ring) - min(lon for _, lon in ring) > 180 for ring in rings)
+    assert alphabet.cells_across() == across == count, "as when every ring is looked at"
 
 
 @pytest.mark.parametrize(

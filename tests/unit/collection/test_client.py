@@ -121,8 +121,25 @@ def test_cells_beyond_the_memory_answer_as_other_so_that_no_report_fails_to_come
         client.report(lat, lon, FIRST + timedelta(weeks=week))
     (book,) = client.state.books.values()
     assert len(book.answered) == 3
-    assert sorted(book.answered.values()) == [3, 3, 9], "two cells, and other for the rest"
+    assert sorted(book.answered.values()) == [3, 3, 9], "two cells, and one response for the rest"
     assert client.state.spent == client.state.reserved == Epsilon.parse("6")
+
+
+def test_which_reports_share_a_response_depends_on_no_place(tmp_path: Path) -> None:
+    """Reports through one response look alike: who began outside the area must not return to it when memory ends."""
+    device = {"daily_epsilon": "1", "lifetime_epsilon": "6", "memoised_cells": 3}
+    found = plan(tmp_path, channel=MEMOISED, device=device)
+    inside, outside = (41.80, -87.80), (0.0, 0.0)
+    patterns = []
+    for first in (inside, outside):
+        client, used, before = Client(found, KEY), list[str](), dict[str, int]()
+        for week, (lat, lon) in enumerate([first, LOOP, NORTH, first, (41.70, -87.60)]):
+            client.report(lat, lon, FIRST + timedelta(weeks=week))
+            (book,) = client.state.books.values()
+            used += [memo for memo, count in book.answered.items() if count > before.get(memo, 0)]
+            before = dict(book.answered)
+        patterns.append([used.index(memo) for memo in used])
+    assert patterns[0] == patterns[1] == [0, 1, 2, 0, 2]
 
 
 def test_whether_a_report_leaves_depends_on_no_place(kept: CollectionPlan) -> None:
@@ -253,7 +270,10 @@ def test_a_collection_without_points_gives_none(kept: CollectionPlan) -> None:
         ({"area": {}}, "exactly one of box"),
         ({"resolutions": [7, 6]}, "rising"),
         ({"resolutions": [0, 6]}, "2 to"),
+        ({"area": {"box": ["-17", "179", "-16", "180"]}, "resolutions": [5]}, "7 of 54 that do"),
+        ({"area": {"box": ["80", "0", "90", "120"]}, "resolutions": [3]}, "H3 can fill"),
         ({"window": {"first_day": "05/01/2026", "days": 7}}, "year-month-day"),
+        ({"window": {"first_day": "2026-W02-1", "days": 7}}, "year-month-day"),
         ({"device": {"daily_epsilon": "1", "lifetime_epsilon": "9", "delta": "1e-9"}}, "zcdp"),
         ({"device": {"daily_epsilon": 1, "lifetime_epsilon": "9"}}, "text in quotes"),
         ({"chanel": 1}, "channel"),
@@ -286,8 +306,13 @@ def test_the_plan_says_what_clients_need_and_its_digest_changes_with_it(tmp_path
     assert kept.version_of(kept.current[0].tag._replace(channel="0" * 32)) is None
     others = [plan(tmp_path, channel=MEMOISED, window={"first_day": "2026-01-05", "days": 1}), plan(tmp_path)]
     assert len({kept.digest, *(other.digest for other in others)}) == 3
-    earlier = plan(tmp_path, channel=MEMOISED, accepted=[{"mechanism": "optimised_unary_encoding", "epsilon": "2"}])
+    accepted = [{"mechanism": "optimised_unary_encoding", "epsilon": "2"}]
+    earlier = plan(
+        tmp_path, channel=MEMOISED, accepted=accepted, device={"daily_epsilon": "2", "lifetime_epsilon": "16"}
+    )
     assert [version.is_current for version in earlier.versions] == [True, False]
+    with pytest.raises(ConfigError, match=r"daily_epsilon of at least 2.*accepted"):
+        plan(tmp_path, channel=MEMOISED, accepted=accepted)
 
 
 def test_an_alphabet_file_is_taken_as_it_is(tmp_path: Path) -> None:

@@ -55,9 +55,11 @@ def test_an_alphabet_is_written_and_refined_by_published_cells(tmp_path: Path) -
     assert RUN.invoke(app, ["collect", "alphabet", str(path), "--out", str(first)]).exit_code == 0
     alphabet = Alphabet.from_json(json.loads(first.read_text(encoding="utf-8")))
     assert Alphabet.from_json(json.loads(RUN.invoke(app, ["collect", "alphabet", str(path)]).output)) == alphabet
-    names = alphabet.names()
+    names, coarse = alphabet.names(), alphabet.coarser(5).names()[0]
     (tmp_path / "shown.csv").write_text(
-        f"cell,share,shown\n{names[0]},0.2,true\n{names[1]},0.0,false\nother,0.1,true\n", encoding="utf-8"
+        f"resolution,cell,share,shown\n5,{coarse},0.4,true\n6,{names[0]},0.2,true\n6,{names[1]},0.0,false\n"
+        "6,other,0.1,true\n",
+        encoding="utf-8",
     )
     second = tmp_path / "b.json"
     arguments = ["--refine", str(first), "--cells", str(tmp_path / "shown.csv"), "--resolution", "7"]

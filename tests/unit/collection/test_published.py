@@ -8,20 +8,24 @@ import json
 import re
 import shutil
 from collections.abc import Callable
+from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
+from statistics import NormalDist
 from typing import Any
 
 import numpy as np
 import pytest
 
-from trasgo_lib.collection import ReportCounts, check_health, read_collection
+from trasgo_lib.amounts import Delta, Epsilon
+from trasgo_lib.collection import ReportCounts, build_report_channel, check_health, read_collection
+from trasgo_lib.collection.caps import DeviceCaps, fits_lifetime
 from trasgo_lib.collection.concluding import CSV_HEADER, VersionCounts, conclude, linkage, reports_per_cell
 from trasgo_lib.collection.geojson import counter_clockwise, fault_of, geojson_bytes
 from trasgo_lib.collection.package import csv_bytes, csv_rows, parquet_table, stage_collection
-from trasgo_lib.collection.pages import report_text
+from trasgo_lib.collection.pages import map_page, reading_notes, report_text
 from trasgo_lib.collection.statement import CollectionFacts, show_rule, statement_document
-from trasgo_lib.collection.verify import verify_collection
+from trasgo_lib.collection.verify import _difference, verify_collection
 from trasgo_lib.data.cells import cell_rings
 from trasgo_lib.keys import SigningKey
 from trasgo_lib.release import Anchors, Signing, publish_package, release_prefix, verify_release
@@ -34,7 +38,7 @@ format: 1
 release: {dataset: heat, version: "1", title: "Made-up <devices>"}
 area: {box: ["41.64", "-87.94", "42.02", "-87.52"]}
 resolutions: RESOLUTIONS
-channel: {mechanism: optimised_unary_encoding, epsilon: "2"}
+channel: CHANNEL
 accepted: [{mechanism: kary_randomized_response, epsilon: "1"}]
 window: {first_day: "2026-01-05", days: 7, late_days: 3}
 device: {daily_epsilon: "2", lifetime_epsilon: "52"}
@@ -42,10 +46,18 @@ publish: {store: store}
 """
 
 
-def facts_of(folder: Path, resolutions: str = "[5]", reports: int = 40_000) -> CollectionFacts:
+def facts_of(
+    folder: Path,
+    resolutions: str = "[5]",
+    reports: int = 40_000,
+    device: str = "",
+    more: str = "",
+    channel: str = '{mechanism: optimised_unary_encoding, epsilon: "2"}',
+) -> CollectionFacts:
     """A window whose counts are their expectations: half of the devices in the first cell of each resolution."""
     path = folder / "collection.yaml"
-    path.write_text(FILE.replace("RESOLUTIONS", resolutions), encoding="utf-8")
+    text = FILE.replace("RESOLUTIONS", resolutions).replace('lifetime_epsilon: "52"', f'lifetime_epsilon: "52"{device}')
+    path.write_text(text.replace("CHANNEL", channel) + more, encoding="utf-8")
     _, plan = read_collection(path)
     parts = []
     for version in plan.versions:
@@ -104,6 +116,74 @@ def test_of_several_resolutions_children_stand_under_shown_parents(tmp_path: Pat
     assert np.allclose(sums, coarse.share, atol=1e-9)
     publish_package(stage_collection(facts, tmp_path / "w", None), open_store(tmp_path / "p"), "heat/v")
     assert verify_collection(tmp_path / "p" / "heat" / "v").passed
+
+
+def test_the_level_is_split_over_resolutions(tmp_path: Path) -> None:
+    """Else two maps at 5 % each would show an empty cell up to one time in ten."""
+    facts = facts_of(tmp_path, "[4, 5]")
+    coarse, fine = facts.tables
+    parents = fine.alphabet.slots_in(coarse.alphabet)
+    for table, above in ((coarse, None), (fine, coarse.shown[parents])):
+        score = table.share / table.standard_error
+        clears = score > NormalDist().inv_cdf(1 - 0.05 / 2 / table.alphabet.slots)
+        cells = slice(len(table.alphabet.cells))
+        assert (table.shown[cells] == (clears if above is None else clears & above)[cells]).all()
+
+
+def test_points_and_concentrated_accounting_are_in_the_statement(tmp_path: Path) -> None:
+    point = """
+point:
+  {box: ["41.6", "-87.9", "42.1", "-87.5"], crs: "EPSG:3435", step_m: "500", geo: {epsilon: "1.386", radius_m: "200"},
+   daily_epsilon: "1.386", lifetime_epsilon: "13.86"}
+"""
+    facts = facts_of(tmp_path, device=', accounting: zcdp, delta: "1e-9"', more=point)
+    told = statement_document(facts)["point"]
+    assert (told["epsilon"], told["radius_m"], told["lifetime_epsilon"]) == ("1.386", "200", "13.86")
+    words = report_text(facts)
+    assert "pass epsilon 52 at delta 1e-9." in words, "an epsilon that needs a delta is not told without it"
+    assert "Epsilon 1.386 a point at 200 m, at most 13.86 ever." in words
+    publish_package(stage_collection(facts, tmp_path / "w", None), open_store(tmp_path / "p"), "heat/v")
+    assert verify_collection(tmp_path / "p" / "heat" / "v").passed
+
+
+def test_a_memory_stated_smaller_than_it_costs_is_found(tmp_path: Path) -> None:
+    memoised = '{mechanism: memoised_unary_encoding, epsilon: "1", epsilon_permanent: "2"}'
+    facts = facts_of(tmp_path, channel=memoised)
+    publish_package(stage_collection(facts, tmp_path / "w", None), open_store(tmp_path / "p"), "heat/v")
+    package = tmp_path / "p" / "heat" / "v"
+    assert verify_collection(package).passed
+
+    def smaller(document: Any) -> None:
+        document["device"]["lifetime_epsilon"] = "15"
+
+    report = verify_collection(_changed(package, tmp_path, "statement.json", smaller))
+    assert {result.name for result in report.failures} == {"within the lifetime cap"}, "eight responses of 2 cost 16"
+
+
+def test_a_window_published_although_a_check_failed_says_so(facts: CollectionFacts) -> None:
+    assert not any("check of the clients failed" in note for note in reading_notes(facts, facts.tables[0]))
+    tag, checks = next(iter(facts.health.items()))
+    failed = replace(checks[0], is_passed=False, words="The reports hold another number of set bits.")
+    ill = replace(facts, health=dict(facts.health) | {tag: (failed,)})
+    for text in (report_text(ill), map_page(ill)):
+        assert "A check of the clients failed, and this was published all the same: The reports hold another" in text
+
+
+def test_a_memory_beyond_the_stated_cap_does_not_verify(facts: CollectionFacts) -> None:
+    channel = build_report_channel("memoised_unary_encoding", 50, Epsilon.parse("1"), Epsilon.parse("2"))
+    caps = DeviceCaps(Epsilon.parse("1"), Epsilon.parse("15"), "basic", Delta.parse("0", zero=True), 8)
+    assert not fits_lifetime(channel.claim, caps), "eight responses of 2"
+    assert fits_lifetime(channel.claim, replace(caps, lifetime=Epsilon.parse("16")))
+    assert fits_lifetime(channel.claim, replace(caps, memoised_cells=7))
+    # zcdp: rho = 8 * 2**2 / 2 = 16 gives 16 + 2 sqrt(16 ln(1e9)) = 52.4 by the usual conversion: of no help here
+    assert not fits_lifetime(channel.claim, replace(caps, accounting="zcdp", delta=Delta.parse("1e-9")))
+
+
+def test_figures_that_are_none_are_no_estimates(facts: CollectionFacts) -> None:
+    rows = csv_rows(tuple(facts.tables))
+    assert _difference(rows, tuple(facts.tables)) is None
+    rows[1] = (*rows[1][:2], "nan", *rows[1][3:])
+    assert _difference(rows, tuple(facts.tables)) == "another figure"
 
 
 def test_every_form_of_the_data_says_the_same(facts: CollectionFacts, package: Path) -> None:
@@ -195,6 +275,48 @@ def _no_cap(document: Any) -> None:
     document["device"]["lifetime_epsilon"] = "0.5"
 
 
+def _nothing_shuffled(document: Any) -> None:
+    """Once the versions were judged as far as this list went."""
+    document["shuffled"] = []
+    document["versions"][0]["epsilon_per_report"] = "0.100000"
+
+
+def _one_more_version(document: Any) -> None:
+    document["versions"].append(document["versions"][0] | {"epsilon_per_report": "0.100000"})
+
+
+def _no_day(document: Any) -> None:
+    document["device"]["daily_epsilon"] = "0.5"
+
+
+def _concentrated(document: Any) -> None:
+    document["device"]["accounting"] = "zcdp"
+
+
+def _ill(document: Any) -> None:
+    document["versions"][0]["health"][0]["score"] = 0.5
+
+
+def _other_window(document: Any) -> None:
+    document["window"]["first_day"] = "2026-01-12"
+
+
+def _more_each(document: Any) -> None:
+    document["reports_per_cell"][0]["fine"] = not document["reports_per_cell"][0]["fine"]
+
+
+def _least(document: Any) -> None:
+    document["linkage"]["levels"][0]["least"] += 1
+
+
+def _memory(document: Any) -> None:
+    document["versions"][0]["memoisation"] = "all reports of one slot together cost at most 2"
+
+
+def _twice(document: Any) -> None:
+    document["versions"] = [document["versions"][0]] * 2
+
+
 def _no_small(document: Any) -> None:
     document["linkage"]["levels"][0]["shown"] += 1
 
@@ -213,7 +335,18 @@ def _other_cell(document: Any) -> None:
         ("statement.json", _other_weight, "weight"),
         ("statement.json", _shuffled, "shuffled bound"),
         ("statement.json", _no_cap, "within the lifetime cap"),
+        ("data/counts.json", _twice, "certificates"),
+        ("statement.json", _memory, "words on memory"),
         ("statement.json", _no_small, "linkage test"),
+        ("statement.json", _least, "linkage test"),
+        ("statement.json", _nothing_shuffled, "losses of a device"),
+        ("statement.json", _nothing_shuffled, "shuffled bound"),
+        ("statement.json", _one_more_version, "same versions"),
+        ("statement.json", _no_day, "within the daily cap"),
+        ("statement.json", _concentrated, "caps of a device"),
+        ("statement.json", _ill, "health"),
+        ("statement.json", _other_window, "same window"),
+        ("statement.json", _more_each, "reports for each cell"),
         ("data/heat-5.geojson", lambda document: document["features"].reverse(), "GeoJSON equals CSV"),
     ],
 )

@@ -10,12 +10,14 @@ from datetime import date
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pyarrow.parquet as pq
 import pytest
 
 from trasgo_lib.amounts import Epsilon
 from trasgo_lib.collection import Tag, Windows, build_report_channel
 from trasgo_lib.collection.intake import Journal, Outcome, Receiver, Refusal, Submission
+from trasgo_lib.collection.intake.journal import reports_bytes
 from trasgo_lib.errors import Reason, StoreError
 from trasgo_lib.keys import WrappingKey
 from trasgo_lib.storage import ObjectStore, open_store
@@ -82,7 +84,9 @@ def told(outcome: Outcome) -> tuple[int, dict[str, int], str | None, bool]:
 
 def test_a_batch_counts_once_however_often_it_comes(place: Place) -> None:
     first = place.receiver()
-    assert [told(one) for one in first.receive([sub(1, range(10)), sub(1, range(10))])] == [(10, {}, None, False)] * 2
+    assert [told(one) for one in first.receive([sub(1, range(10)), sub(1, range(10))])] == [
+        (10, {}, None, again) for again in (False, True)
+    ]
     assert told(first.receive([sub(1, range(10))])[0]) == (10, {}, None, True)
     assert told(place.receiver().receive([sub(1, range(10))])[0]) == (10, {}, None, True), "by another process, too"
     assert place.reports() == 10
@@ -98,11 +102,43 @@ def test_a_batch_of_the_same_name_and_other_content_is_refused(place: Place) -> 
 
 def test_a_device_reports_once_in_a_window(place: Place) -> None:
     receiver = place.receiver()
-    outcomes = receiver.receive([sub(1, range(10)), sub(2, range(5, 15)), sub(3, range(5), group="ios")])
-    assert [one.receipt.accepted for one in outcomes] == [10, 5, 5], "groups name their devices apart"
+    outcomes = receiver.receive([sub(1, range(10)), sub(2, range(5, 15)), sub(1, range(5), group="files")])
+    assert [one.receipt.accepted for one in outcomes] == [10, 5, 0], (
+        "also when a gateway drops its batch as a file, too"
+    )
     assert told(place.receiver().receive([sub(4, range(12, 16))])[0]) == (1, {"duplicate_device": 3}, None, False)
     log = place.journal().read(WINDOW)
-    assert log.accepted == place.reports() == len(log.devices) == 21 and log.refused == {"duplicate_device": 8}
+    assert log.accepted == place.reports() == len(log.devices) == 16 and log.refused == {"duplicate_device": 13}
+
+
+def test_what_is_refused_whole_comes_to_the_record(place: Place) -> None:
+    receiver = place.receiver()
+    unknown = sub(1, range(10), alphabet_version="b" * 32)
+    assert receiver.receive([unknown])[0].refusal is Refusal.UNKNOWN_ALPHABET
+    assert place.journal().read(WINDOW).refused == {}, "a kill now would lose the count"
+    receiver.record()
+    receiver.record()
+    assert place.journal().read(WINDOW).refused == {"unknown_alphabet": 10}
+    receiver.receive([unknown] * 64)
+    log = place.journal().read(WINDOW)
+    assert log.refused == {"unknown_alphabet": 650} and log.entries == 2, "an entry of their own for 64 batches"
+    receiver.receive([sub(2, range(10))])
+    log = place.journal().read(WINDOW)
+    assert log.refused == {"unknown_alphabet": 650} and log.accepted == 10
+    assert place.receiver().receive([sub(3, range(0))])[0].refusal is Refusal.BAD_BATCH, "nothing to write down"
+
+
+def test_refusals_of_a_closed_window_or_a_day_without_one_are_left_in_memory(place: Place) -> None:
+    receiver = place.receiver()
+    receiver.receive([sub(1, range(10))])
+    journal = place.journal()
+    assert journal.close(WINDOW, journal.read(WINDOW))
+    early = place.receiver(date(2026, 1, 1))
+    for one in (receiver, early):
+        one.receive([sub(2, range(20, 25), alphabet_version="b" * 32)])
+        one.record()
+        assert one.refused["unknown_alphabet"] == 5
+    assert place.journal().read(WINDOW).refused == {}
 
 
 def test_versions_come_to_files_of_their_own_in_an_order_that_tells_nothing(place: Place) -> None:
@@ -122,6 +158,16 @@ def test_versions_come_to_files_of_their_own_in_an_order_that_tells_nothing(plac
             assert slots == sorted(slots)
         else:
             assert sorted(one.hex() for one in table["bits"].to_pylist()) == sorted(packed)
+
+
+def test_reports_that_begin_alike_are_put_in_order_too() -> None:
+    """With few bits set most reports begin with zeros: their order must not be the one in which they came."""
+    channel = build_report_channel("optimised_unary_encoding", 200, Epsilon.parse("2"))
+    came = np.zeros((6, 25), dtype=np.uint8)
+    came[:, 24] = [5, 1, 4, 0, 3, 2]
+    tag = Tag(ALPHABET, channel.version)
+    table = pq.read_table(io.BytesIO(reports_bytes(WINDOW, tag, channel, came)))
+    assert [one[24] for one in table["bits"].to_pylist()] == [0, 1, 2, 3, 4, 5]
 
 
 @pytest.mark.parametrize(

@@ -109,6 +109,8 @@ def parse_batch(body: bytes, known: Known) -> Batch:
     """
     document = _document(body)
     reports = len(document["pseudonyms"])
+    if not reports:  # nothing to acknowledge, and an entry would be written for it
+        raise RefusedError(Refusal.BAD_BATCH)
     if reports > MOST_REPORTS:
         raise RefusedError(Refusal.TOO_MANY_REPORTS, reports)
     tag = Tag(document["alphabet_version"], document["channel_version"])

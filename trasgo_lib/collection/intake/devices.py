@@ -15,16 +15,15 @@ _RECENT = 1 << 16
 """Pseudonyms that wait to be merged into the sorted ones."""
 
 
-def pseudonym(secret: bytes, group: str, device: str) -> int:
+def pseudonym(secret: bytes, device: str) -> int:
     """A device's name in one window: 64 bits, of no use without the window's secret.
 
     Args:
         secret: of the window.
-        group: the client group, whose devices have names of their own.
-        device: the pseudonym that the client gave it for this window; private.
+        device: the pseudonym that the client gave it for this window; private. Which group sent it does not matter: a
+            gateway whose batch was not answered may drop it as a file, and each device counts once.
     """
-    body = b"".join(len(part).to_bytes(4, "big") + part for part in (group.encode(), device.encode()))
-    return int.from_bytes(hmac.digest(secret, body, "sha256")[:PSEUDONYM_BYTES], "little")
+    return int.from_bytes(hmac.digest(secret, b"device" + device.encode(), "sha256")[:PSEUDONYM_BYTES], "little")
 
 
 class KnownDevices:

@@ -30,8 +30,6 @@ Answers = NDArray[np.uint32] | NDArray[np.uint8]
 
 _DIGITS = 10
 _NAME_BYTES = 8
-_SORTED_BY = 8
-"""Bytes of packed bits by which reports are put in order: enough to forget the one in which they came."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -244,7 +242,9 @@ def reports_bytes(window: str, tag: Tag, channel: ReportChannel, answers: Answer
         channel: what they went through.
         answers: uint32[reports] slots, or packed uint8[reports, bytes].
     """
-    order = np.argsort(answers, kind="stable") if channel.kind == "slot" else np.lexsort(answers[:, :_SORTED_BY].T)
+    # all bits decide: where only some did, equal ones would stay in the order in which they came
+    whole = np.ascontiguousarray(answers).view(f"V{answers.shape[1]}").ravel() if channel.kind == "bits" else answers
+    order = np.argsort(whole, kind="stable")
     written = io.BytesIO()
     pq.write_table(report_table(channel, tag, window, answers[order]), written, compression="zstd")
     return written.getvalue()

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hmac
 from collections import Counter
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import date
 
@@ -15,9 +16,12 @@ from trasgo_lib.collection.intake.devices import pseudonym
 from trasgo_lib.collection.intake.journal import Acknowledged, Answers, Journal, Receipt, WindowLog
 from trasgo_lib.collection.plan import Windows
 from trasgo_lib.collection.reports import Tag
-from trasgo_lib.errors import StoreError
+from trasgo_lib.errors import ConflictError, StoreError
 
 _DIGEST_BYTES = 16
+_MOST_UNRECORDED = 64
+"""Batches refused whole that wait for the next entry; one of their own is written for so many."""
+
 _MOST_ATTEMPTS = 50
 """How often an entry's number may be lost to other collectors before clients are asked to come again."""
 
@@ -75,6 +79,7 @@ class Receiver:
         self._journal, self._known, self._windows, self._today = journal, known, windows, today
         self._logs: dict[str, WindowLog] = {}
         self._unrecorded: Counter[str] = Counter()
+        self._batches_unrecorded = 0
         self.refused: Counter[str] = Counter()
         """Reports and batches refused since this process began, by reason."""
 
@@ -92,10 +97,32 @@ class Receiver:
             if not waiting:
                 break
         outcomes |= {place: Outcome(refusal=Refusal.BUSY) for place in waiting}
+        if self._batches_unrecorded >= _MOST_UNRECORDED:
+            self.record()
         for outcome in outcomes.values():
             if not outcome.replayed:
                 self.refused.update(outcome.receipt.refused)
         return [outcomes[place] for place in range(len(submissions))]
+
+    def record(self) -> None:
+        """Write down what was refused whole since the last entry, in the window of today.
+
+        Where that takes none, or the store does not answer, it waits for the next entry.
+        """
+        unrecorded, window = dict(+self._unrecorded), self._windows.of(self._today())
+        if not unrecorded or not self._windows.is_window(window):
+            return
+        with suppress(StoreError, ConflictError):
+            log = self._log(window)
+            while not log.closed and log.secret is not None:
+                if self._journal.append(window, log, (), (), (), unrecorded):
+                    self._recorded(unrecorded)
+                    return
+                self._journal.read_on(window, log)
+
+    def _recorded(self, unrecorded: dict[str, int]) -> None:
+        self._unrecorded.subtract(unrecorded)
+        self._batches_unrecorded = 0
 
     def _draft(
         self, submissions: Sequence[Submission], waiting: Sequence[int], outcomes: dict[int, Outcome]
@@ -127,12 +154,15 @@ class Receiver:
             self._logs.pop(window, None)
             is_early = date.fromisoformat(window) > today
             raise RefusedError(Refusal.EARLY_WINDOW if is_early else Refusal.LATE_WINDOW, reports)
-        if window not in self._logs:
-            self._logs[window] = self._journal.open(window)
-        log = self._logs[window]
+        log = self._log(window)
         if log.closed or log.secret is None:
             raise RefusedError(Refusal.LATE_WINDOW, reports)
         return log
+
+    def _log(self, window: str) -> WindowLog:
+        if window not in self._logs:
+            self._logs[window] = self._journal.open(window)
+        return self._logs[window]
 
     def _judge(self, submission: Submission, batch: Batch, draft: _Draft, place: int) -> Outcome | None:
         """Add a batch to a draft; an outcome when it is on disk already."""
@@ -148,7 +178,7 @@ class Receiver:
             draft.places.append(place)
             draft.acknowledged.append(before)
             return None
-        numbers = [pseudonym(secret, submission.group, device) for device in batch.pseudonyms]
+        numbers = [pseudonym(secret, device) for device in batch.pseudonyms]
         fresh = []
         for row, (number, is_known) in enumerate(zip(numbers, draft.log.devices.known(numbers), strict=True)):
             if not is_known and number not in draft.names:
@@ -173,21 +203,24 @@ class Receiver:
                 for tag, parts in draft.answers.items()
             ]
             distinct = list({one.name: one for one in draft.acknowledged}.values())
-            unrecorded = dict(self._unrecorded)
+            unrecorded = dict(+self._unrecorded)
             if not self._journal.append(window, draft.log, distinct, files, draft.names, unrecorded):
                 self._journal.read_on(window, draft.log)
                 return draft.places
         except StoreError:
             outcomes |= {place: Outcome(refusal=Refusal.STORE_UNREACHABLE) for place in draft.places}
             return []
-        self._unrecorded.subtract(unrecorded)
+        self._recorded(unrecorded)
+        first = set[str]()
         for place, one in zip(draft.places, draft.acknowledged, strict=True):
-            outcomes[place] = Outcome(one.receipt)
+            outcomes[place] = Outcome(one.receipt, replayed=one.name in first)
+            first.add(one.name)
         return []
 
     def _refuse(self, error: RefusedError) -> Outcome:
         reports = max(1, error.reports)
         self._unrecorded[error.reason] += reports
+        self._batches_unrecorded += 1
         self.refused[error.reason] += reports
         return Outcome(refusal=error.reason)
 
