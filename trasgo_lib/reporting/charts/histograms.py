@@ -13,9 +13,7 @@ if TYPE_CHECKING:
 
 _PER_ROW = 2
 _PANEL, _HEAD, _TOP, _BETWEEN = 1.05, 0.3, 0.28, 0.3
-_LEFT, _RIGHT, _GAP = 0.38, 0.2, 0.48
-_LONG = 6
-"""Letters of the last tick from which it ends at the edge; half of a shorter one fits to the right of it."""
+_LEFT, _RIGHT, _GAP = 0.38, 0.34, 0.48  # half of the longest last tick stands to the right of its axes
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,9 +61,6 @@ def _paint(figure: Figure, overlays: Sequence[Overlay], high: float) -> None:
         panel.set_xlim(0, len(overlay.before))
         panel.set_ylim(0, max([*overlay.before, *overlay.after, 1e-9]) * 1.08)
         panel.set_xticks([at for at, _ in overlay.ticks], [escaped(shortened(text, 11)) for _, text in overlay.ticks])
-        at, text = overlay.ticks[-1]
-        if at == len(overlay.before) and len(text) > _LONG:
-            panel.get_xticklabels()[-1].set_horizontalalignment("right")
         panel.tick_params(axis="x", labelsize=7.5, length=2)
         panel.tick_params(axis="y", labelsize=7.5, length=2)
         panel.locator_params(axis="y", nbins=4)
