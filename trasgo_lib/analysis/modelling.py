@@ -176,7 +176,7 @@ def moments_by(
     by: NoisedColumn | str,
     estimator: Callable[[Products, float], Estimate],
     confidence: float,
-) -> dict[Value, Estimate]:
+) -> dict[Value | None, Estimate]:
     """A moment of some columns within each group, not judged.
 
     Args:
@@ -186,8 +186,28 @@ def moments_by(
         estimator: of the moment, from decoded products.
         confidence: of the intervals.
     """
+    return _moments(data, columns, by, estimator, confidence)
+
+
+def moments_of(
+    data: PublishedRows,
+    columns: Sequence[tuple[NoisedColumn, NDArray[np.float64] | None]],
+    estimator: Callable[[Products, float], Estimate],
+    confidence: float,
+) -> Estimate:
+    """The same over all rows."""
+    return _moments(data, columns, None, estimator, confidence)[None]
+
+
+def _moments(
+    data: PublishedRows,
+    columns: Sequence[tuple[NoisedColumn, NDArray[np.float64] | None]],
+    by: NoisedColumn | str | None,
+    estimator: Callable[[Products, float], Estimate],
+    confidence: float,
+) -> dict[Value | None, Estimate]:
     asked, scales = [column for column, _ in columns], [numbers for _, numbers in columns]
-    found: dict[Value, Estimate] = {}
+    found: dict[Value | None, Estimate] = {}
     for group, products in groups(data, asked, factors_of(asked, scales), by):
         if isinstance(products, str):
             found[group] = Estimate.none(products)

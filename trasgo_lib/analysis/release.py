@@ -11,10 +11,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from trasgo_lib.analysis.columns import NoisedColumn, Value
-from trasgo_lib.analysis.counting import PublishedRows
+from trasgo_lib.analysis.counting import MOST_CELLS, PublishedRows
 from trasgo_lib.analysis.crosstabs import crosstab_by_noised, crosstab_by_public, crosstab_of
 from trasgo_lib.analysis.lookup import Columns, refused
-from trasgo_lib.analysis.modelling import Model, moments_by
+from trasgo_lib.analysis.modelling import Model, moments_by, moments_of
 from trasgo_lib.analysis.placing import Places, quantiles_within
 from trasgo_lib.analysis.results import EstimateTable
 from trasgo_lib.analysis.tables import SHARE, mean_of, shares_of, within_groups
@@ -259,8 +259,7 @@ class Release:
             confidence: of the intervals.
 
         Raises:
-            InputContractError: no such column, labels without an order, the same one twice, another method, or too many
-                pairs of values.
+            InputContractError: no such column, labels without an order, the same one twice, or another method.
         """
         left, right = self._columns.pair(a, b)
         require_pearson(method)
@@ -274,6 +273,11 @@ class Release:
             found = moments_by(self.data, pairs, other, correlation_within, confidence)
             table = {group: _CORRELATION.judge(estimate, what, confidence) for group, estimate in found.items()}
             return EstimateTable(f"{what} by {by}", self.rows, table, confidence=confidence)
+        if left.channel.outputs * right.channel.outputs > MOST_CELLS:  # no table of pairs: by products of single rows
+            estimate = moments_of(
+                self.data, [(each, scales[each.name]) for each in (left, right)], correlation_within, confidence
+            )
+            return _CORRELATION.judge(estimate, what, confidence)
         counts = self.data.count_pairs(left, right)
         estimate = too_few(self.rows) or correlation(
             left.channel,

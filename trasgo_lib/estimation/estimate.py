@@ -103,4 +103,25 @@ class Estimate:
         if self.value is None or self.low is None or self.high is None:
             return f"none: {self.reason}"
         said = f"; {self.note}" if self.note else ""
-        return f"{self.value:.4g} ({self.low:.4g} to {self.high:.4g}){said}"
+        width = self.high - self.low
+        value, low, high = (_text(number, width) for number in (self.value, self.low, self.high))
+        return f"{value} ({low} to {high}){said}"
+
+
+_FEWEST_DIGITS = 4
+"""Significant digits of a figure, however wide its interval is."""
+
+_DIGITS_OF_WIDTH = 3
+"""Digits of the width of an interval that its ends show: a day of a narrow one must not be lost in a large number."""
+
+_EXPONENT_FROM = 1e12
+"""Numbers are written out below it."""
+
+
+def _text(number: float, width: float) -> str:
+    """A figure of an interval of a width, as precise as the interval is narrow and without an exponent if it can be."""
+    digits = _FEWEST_DIGITS
+    if number and width > 0:
+        digits = max(digits, math.floor(math.log10(abs(number))) - math.floor(math.log10(width)) + _DIGITS_OF_WIDTH)
+    shown = f"{number:.{min(digits, 17)}g}"
+    return f"{float(shown):,.0f}" if "e+" in shown and abs(number) < _EXPONENT_FROM else shown

@@ -185,7 +185,7 @@ def _strength(statement: Document) -> Section:
         f"Someone who compares any two records that {words.unit_words(statement).partition(',')[0]} might have"
         f"{words.kept_words(statement)} can have their odds changed by a factor of at most e^{spent.text} ="
         f" {odds_factor(spent)} by all answers together,"
-        f" whatever else they know. By custom that is called {strength(spent)} protection. An even guess becomes at"
+        f" whatever else they know. By custom the protection is called {strength(spent)}. An even guess becomes at"
         f" most {even_guess(spent)}; these are bounds for the worst pair of records."
     )
     if statement["spent"]["delta"] != "0":

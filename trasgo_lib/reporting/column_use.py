@@ -188,7 +188,9 @@ def _asked(column: PublishedColumn) -> Iterator[_Asked]:
         yield _Asked("mean", "mean", unit, centred, span)
         if size <= MOST_CODES:
             squares = centred**2
-            yield _Asked("variance", "variance", f"{unit} squared".strip(), squares - squares.mean(), span**2 / 4)
+            yield _Asked(
+                "variance", "variance", f"{unit} squared" if unit else "", squares - squares.mean(), span**2 / 4
+            )
             yield _Asked("share", *_part(column, centred), 1.0)
     elif size > 1:
         yield _Asked("share", "share of one label", "", (np.arange(size) == 0).astype(np.float64), 1.0)

@@ -27,6 +27,10 @@ _VERDICTS = (
     " possible, and comes with a warning. “Not”: the noise hides it, or the column has no such thing. The figures"
     " are in the report."
 )
+_OPEN = "*"
+_OPEN_WORDS = (
+    f"{_OPEN} Too many values for a figure beforehand; the toolkit says how exact its answer is, or why it gives none."
+)
 
 _RULES = (
     "Values are unbiased, so a share can be below 0 and a correlation above 1; intervals are cut to what is possible.",
@@ -65,9 +69,10 @@ def howto_analyse(
     for paragraph in _LEAD:
         lines += [paragraph, ""]
     lines += section("Which question of which column")
-    advice = (_advice(column, found.get(column.name, {})) for column in columns)
+    advice = [_advice(column, found.get(column.name, {})) for column in columns]
     lines += table(("column", "values", "noise", "ask for", "roughly", "not"), advice)
     lines += [_VERDICTS, ""]
+    lines += [cell(_OPEN_WORDS), ""] if any(_OPEN in row[3] for row in advice) else []
     if public:
         lines += [f"Published unchanged, to be read as they are and to group by: {cell(', '.join(public))}.", ""]
     lines += section("In Python", "Needs the library `trasgo`, no key and no server; run in this folder.")
@@ -141,7 +146,8 @@ def _advice(column: HowtoColumn, verdicts: Mapping[str, Verdict]) -> tuple[str, 
         noise += f", together with the other columns of {column.group}"
     found: dict[str, list[str]] = {"yes": [], "roughly": [], "no": []}
     for offer in _offers(column):
-        found[verdicts.get(offer.kind, offer.otherwise)].append(offer.words)
+        is_open = bool(verdicts and offer.kind) and offer.kind not in verdicts and offer.otherwise == "yes"
+        found[verdicts.get(offer.kind, offer.otherwise)].append(offer.words + (_OPEN if is_open else ""))
     return name, _values(column), noise, *(", ".join(words) for words in found.values())
 
 

@@ -29,6 +29,21 @@ def text(value: object) -> Html:
     return escape(" ".join(str(value).split()))
 
 
+_LONGEST_WORD = 16
+"""Letters up to which a word stands in a cell as one."""
+
+_PIECE = re.compile(r"[^_]{1,24}_*|_+")
+"""What a longer one may be broken into: after low lines, and where there are none."""
+
+
+def _cell(value: object) -> Html:
+    """Text of a cell, in which long names may break, so that they do not take the room of the other columns."""
+    return " ".join(
+        "<wbr>".join(map(escape, _PIECE.findall(word) if len(word) > _LONGEST_WORD else (word,)))
+        for word in str(value).split()
+    )
+
+
 def paragraph(*sentences: object) -> Html:
     """A paragraph."""
     return f"<p>{text(' '.join(str(sentence) for sentence in sentences))}</p>"
@@ -106,17 +121,17 @@ def table(
 
 def _row(head: Sequence[str], row: Cells) -> Html:
     _require_length(head, row)
-    rest = "".join(f"<td{_CLASSES[_is_figure(value)]}>{text(value)}</td>" for value in row[1:])
-    return f'<tr><th scope="row">{text(row[0])}</th>{rest}</tr>'
+    rest = "".join(f"<td{_CLASSES[_is_figure(value)]}>{_cell(value)}</td>" for value in row[1:])
+    return f'<tr><th scope="row">{_cell(row[0])}</th>{rest}</tr>'
 
 
 def _card(head: Sequence[str], row: Cells) -> Html:
     _require_length(head, row)
     rest = "".join(
-        f'<td role="cell" data-head="{text(title)}"{_CLASSES[_is_figure(value)]}>{text(value)}</td>'
+        f'<td role="cell" data-head="{text(title)}"{_CLASSES[_is_figure(value)]}>{_cell(value)}</td>'
         for title, value in zip(head[1:], row[1:], strict=True)
     )
-    return f'<tr role="row"><th scope="row" role="rowheader">{text(row[0])}</th>{rest}</tr>'
+    return f'<tr role="row"><th scope="row" role="rowheader">{_cell(row[0])}</th>{rest}</tr>'
 
 
 def _require_length(head: Sequence[str], row: Cells) -> None:

@@ -26,7 +26,9 @@ def domain_words(domain: Domain) -> str:
         unit = f" {domain.unit}" if domain.unit else ""
         return f"{domain.lower} to {domain.upper}{unit} in steps of {domain.step}"
     if isinstance(domain, DateDomain):
-        return f"{domain.lower} to {domain.upper} in steps of {domain.step} days"
+        return (
+            f"{domain.lower} to {domain.upper} in steps of {domain.step} {'day' if str(domain.step) == '1' else 'days'}"
+        )
     if isinstance(domain, CategoryDomain):
         return f"{domain.size} codes"
     if isinstance(domain, (BoxDomain, CellsDomain)):

@@ -134,10 +134,15 @@ def _strength(facts: ReleaseFacts) -> Section:
     whose = "row" if facts.plan.privacy_unit == "row" else facts.plan.privacy_unit
     lead = (
         f"Someone who compares any two records that one {whose} might have can have their odds changed by a factor of"
-        f" at most e^{spent.text} = {odds_factor(spent)} by the whole release, whatever else they know. By custom that"
-        f" is called {strength(spent)} protection. An even guess becomes at most"
+        f" at most e^{spent.text} = {odds_factor(spent)} by the whole release, whatever else they know. By custom the"
+        f" protection is called {strength(spent)}. An even guess becomes at most"
         f" {even_guess(spent)}; these are bounds for the worst pair of records, and most are further from them."
     )
+    if facts.realised.delta.units:
+        lead += (
+            f" All of this holds except with probability {facts.realised.delta.text} (delta), also by column where a"
+            " delta was charged."
+        )
     if facts.realised.geo.units:
         lead += " Records whose places differ can be told apart better, with every kilometre between these places."
     if not wording.covers_selection(facts.plan):

@@ -57,6 +57,14 @@ def columns(facts: ReleaseFacts) -> Section:
     silent = [column.name for column in published_columns(facts) if column.name not in named]
     if silent:
         body.append(note("Too many values for figures here; ask the toolkit:", ", ".join(silent) + "."))
+    scaled = {one.column for one in asked if one.kind == "mean"} - {
+        one.column for one in asked if one.kind == "variance"
+    }
+    if scaled:
+        partly = ", ".join(column.name for column in published_columns(facts) if column.name in scaled)
+        body.append(
+            note(f"Too many values for figures of variances, shares and correlations here; ask the toolkit: {partly}.")
+        )
     places = list(_places(facts))
     if places:
         head_of_places = ("column", "mean, m", "half are moved further than, m", "one in twenty further than, m")

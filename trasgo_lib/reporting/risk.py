@@ -12,13 +12,15 @@ RiskTable = tuple[str, tuple[str, ...], list[tuple[str, ...]]]
 
 RISK_NOTES = (
     "Descriptive: it decided nothing, neither a level nor the publication, and it changes no epsilon. What protects the"
-    " people in this release is the epsilon of its statement, which holds whatever stands here.",
+    " people in this release is the epsilon of its statement, which holds, for what the statement says it covers,"
+    " whatever stands here.",
     "k and the measures built on it speak of tables whose rows are true. A released row is not: every value of it may"
     " be noise, so a row that is alone with its values need not be anyone's, and a row among many is not safer for"
     " that. Noise spreads rows over more combinations or gathers them in fewer; k goes down or up at the same epsilon."
     " Measures of the released rows tell what someone sees who takes them for true ones.",
     "The linkage attack is the other way round: it knows the noise, and shows what an attacker achieves who knows the"
-    " true quasi-identifiers. It is one attack; the bounds beside it hold for all that use these columns.",
+    " true quasi-identifiers. It is one attack; the bounds beside it hold for all that use the draws of"
+    " these columns.",
 )
 """What a reader must know before the figures."""
 

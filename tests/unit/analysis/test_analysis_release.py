@@ -276,10 +276,6 @@ def test_large_domains_answer_what_needs_no_table(quiet: object) -> None:
     assert opened.share("wide", range(10_001)).covers(1) or opened.share("wide", range(10_001)).reason
     with pytest.raises(InputContractError, match="at most 4096 values"):
         opened.share("wide")
-    other = NoisedColumn("other", "other", wide.domain, wide.channel)
-    both = release_of(pa.table({"wide": [1], "other": [1]}), {"wide": wide, "other": other})
-    with pytest.raises(InputContractError, match="pairs of values"):
-        both.correlation("wide", "other")
     middle = column("middle", "laplace", NumberDomain("0", "400", "1"), "8")
     twin = NoisedColumn("twin", "twin", middle.domain, middle.channel)
     pair = release_of(pa.table({"middle": [1], "twin": [1]}), {"middle": middle, "twin": twin})
@@ -289,6 +285,19 @@ def test_large_domains_answer_what_needs_no_table(quiet: object) -> None:
     smooth = column("smooth", "gaussian", NumberDomain("0", "8000", "1"), "2")
     rough = release({"smooth": smooth}, {"smooth": smooth.channel.sample(private, Keystream(bytes(32), "smooth"))})
     assert rough.share("smooth", range(4000)).reason == "the domain is too large to undo this noise"
+
+
+def test_columns_of_many_values_have_a_correlation_without_a_table_of_pairs(quiet: object) -> None:
+    wide = column("wide", "laplace", NumberDomain("0", "20000", "1"), "8")
+    noised = {name: NoisedColumn(name, name, wide.domain, wide.channel) for name in ("alike", "against", "apart")}
+    half = np.where(np.arange(ROWS) % 2, 7000, 13000).astype(np.int32)
+    private = {"alike": half, "against": 20000 - half, "apart": np.sort(half)}
+    drawn = {name: wide.channel.sample(private[name], Keystream(bytes(32), name)) for name in noised}
+    opened = release(noised, drawn)
+    assert np.corrcoef(drawn["alike"], drawn["against"])[0, 1] > -0.6  # negative control: the rows as they stand
+    found = {name: opened.correlation("alike", name) for name in ("against", "apart")}
+    assert found["against"].covers(-1) and found["against"].high < -0.7
+    assert found["apart"].covers(0) and found["apart"].high < 0.3
 
 
 @pytest.mark.parametrize(

@@ -20,3 +20,17 @@ def test_what_is_not_finite_is_no_estimate():
         assert found.reason
         assert not found.covers(0.0)
     assert Estimate.of(1.0, 1.0).covers(2.0) and not Estimate.of(1.0, 1.0).covers(3.0)
+
+
+@pytest.mark.parametrize(
+    ("estimate", "words"),
+    [
+        (Estimate(20579.06, 20570.71, 20585.84, 4.0), "20579.1 (20570.7 to 20585.8)"),  # days, which none may lose
+        (Estimate(11_850_000.0, 7_672_000.0, 16_020_000.0, 2e6), "11,850,000 (7,672,000 to 16,020,000)"),
+        (Estimate(0.15412, 0.12311, 0.18522, 0.01), "0.1541 (0.1231 to 0.1852)"),
+        (Estimate(5.0, 5.0, 5.0, 0.0), "5 (5 to 5)"),
+        (Estimate(0.0, 0.0, 2e15, 1e15), "0 (0 to 2e+15)"),
+    ],
+)
+def test_figures_are_as_precise_as_their_interval_is_narrow(estimate: Estimate, words: str) -> None:
+    assert str(estimate) == words

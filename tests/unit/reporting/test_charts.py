@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import re
 import subprocess
 import sys
@@ -48,6 +49,16 @@ def test_a_chart_is_one_element_that_needs_nothing_from_outside(name: str) -> No
     assert "://" not in svg and "<style" not in svg and "<script" not in svg and "metadata" not in svg
     assert "font-family" not in svg and "DejaVu" not in svg
     assert not re.search(r"<svg[^>]* (width|height)=", svg) and "viewBox" in svg
+
+
+def test_dates_below_a_histogram_stand_apart_and_inside_the_picture() -> None:
+    days = ((0.0, "2026-01-01"), (5.0, "2026-07-03"), (10.0, "2026-12-31"))
+    svg = step_histograms("x", [Overlay("seen", days, (10.0,) * 10, (10.0,) * 10)] * 2)
+    wide = float(re.search(r'viewBox="0 0 ([\d.]+) ', svg)[1])  # type: ignore[index]
+    middles = [float(x) for x in re.findall(r'text-anchor: middle[^>]* x="([\d.]+)"[^>]*>2026-', svg)]
+    half = 10 * 0.6 * 7.5 / 2  # ten letters of at most 0.6 of their height
+    assert len(middles) == 6 and middles[-1] + half <= wide
+    assert all(right - left > 2 * half for left, right in itertools.pairwise(middles))
 
 
 @pytest.mark.filterwarnings("error")

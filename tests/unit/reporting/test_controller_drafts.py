@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import re
 from typing import Any
 
@@ -50,6 +51,16 @@ def test_what_a_column_can_cost_counts_every_row_and_every_fresh_draw(kit: Any) 
     assert "| wage | wage | epsilon 12 |" in text  # fresh draws add up, to the total at most
 
 
+def test_amounts_of_draws_only_say_so_wherever_they_stand(kit: Any) -> None:
+    covered = dataclasses.replace(kit.plan, loss_from="released")
+    for write in (impact_assessment, processing_record):
+        text, whole = write(kit.plan).decode(), write(covered).decode()
+        assert text.count("epsilon at most 12,") == text.count("of the random draws only, epsilon at most 12,") > 0
+        assert "epsilon at most 12," in whole and "draws only" not in whole
+    assert "change by the random draws by the stated factor at most" in impact_assessment(kit.plan).decode()
+    assert "covers the random draws only" in impact_assessment(kit.plan).decode()
+
+
 def test_safeguards_for_statistics_are_asked_for(draft: str) -> None:
     assert "article 89(1)" in draft and "2 columns of the source are not published" in draft
     assert "rehearsal" not in draft
@@ -65,5 +76,5 @@ def test_the_assessment_has_every_point_of_article_35(kit: Any) -> None:
     assert all(f"## ({letter})" in text for letter in "abcd")
     for risk in ("Singling out", "Linkability", "Inference"):
         assert f"| {risk}" in text
-    assert "an even guess can become" in text
+    assert "an even guess becomes at most" in text and "an even guess can become" in text
     assert "does not say whether the published rows are personal data" in text

@@ -178,6 +178,17 @@ def test_the_how_to_speaks_with_the_voice_of_the_report() -> None:
     assert advice(howto_analyse(bins, STATEMENT, hidden))["pay"][:2] == ["by=", ""]
 
 
+def test_what_has_no_figure_for_its_many_values_is_marked() -> None:
+    smooth = document(unit(build_channel("laplace", YEARS, "1"), YEARS, "age"))
+    text = howto_analyse(smooth, STATEMENT, {"age": {"mean": "roughly"}})
+    ask, roughly, never = advice(text)["age"]
+    assert ask.replace("\\", "") == "variance*, correlation*, regression*, share of wide ranges*"
+    assert (roughly, never) == ("mean, quantile", "shares of single values")
+    assert "Too many values for a figure beforehand" in text
+    every = {"age": dict.fromkeys(("mean", "share", "variance", "correlation"), "yes")}
+    assert "Too many values" not in howto_analyse(smooth, STATEMENT, every) + howto_analyse(smooth, STATEMENT)
+
+
 def test_a_release_without_closed_forms_says_nothing_of_r() -> None:
     smooth = unit(build_channel("gaussian", YEARS, "1"), YEARS, "age")
     text = howto_analyse(document(smooth), STATEMENT)

@@ -54,6 +54,15 @@ def test_long_tables_are_folded_and_wide_ones_become_cards() -> None:
     assert whole.get("role") == "table" and {cell.get("data-head") for cell in whole.xpath(".//td")} >= {"b", "d"}
 
 
+def test_long_names_may_break_in_cells_and_words_may_not() -> None:
+    name = "hours_usually_worked_in_all_jobs"
+    made = table("t", "T", ("column", "unit"), [(name, "EUR squared"), ("a" * 60, f"in_set <{name}>")])
+    assert "hours_<wbr>usually_<wbr>worked_<wbr>in_<wbr>all_<wbr>jobs</th>" in made
+    assert "<td>EUR squared</td>" in made and "<td>in_set &lt;hours_<wbr>usually_" in made
+    assert [cell.text_content() for cell in html.fromstring(made).iter("th")][2:] == [name, "a" * 60]
+    assert f"{'a' * 24}<wbr>{'a' * 24}<wbr>{'a' * 12}</th>" in made
+
+
 def test_a_row_has_as_many_cells_as_its_head() -> None:
     for head in (("a", "b"), ("a", "b", "c", "d")):
         with pytest.raises(ValueError, match="3 cells"):

@@ -10,9 +10,17 @@ import pytest
 from trasgo_lib.amounts import Epsilon
 from trasgo_lib.data import BoxDomain, CategoryDomain, NumberDomain
 from trasgo_lib.mechanisms import build_channel
-from trasgo_lib.reporting import RestrictedFacts, RoundFacts, render_report, render_restricted_report, wording
+from trasgo_lib.reporting import (
+    RestrictedFacts,
+    RoundFacts,
+    column_use,
+    render_report,
+    render_restricted_report,
+    wording,
+)
 from trasgo_lib.reporting.markdown import cell, table
 from trasgo_lib.reporting.noise_words import domain_words, noise_words
+from trasgo_lib.reporting.public_page import render_report_page
 
 
 def test_the_report_states_amounts_units_and_exclusions(kit: Any) -> None:
@@ -49,6 +57,20 @@ def test_with_released_losses_selection_is_covered(kit: Any) -> None:
     report = render_report(kit.make_facts(dataclasses.replace(kit.plan, loss_from="released")))
     assert "draws only" not in report
     assert "is covered" in report
+
+
+def test_the_strength_of_a_release_with_delta_holds_but_for_delta(kit: Any) -> None:
+    facts = kit.make_facts()
+    assert facts.realised.delta.units
+    words = f"except with probability {facts.realised.delta.text} (delta)"
+    assert words in render_report_page(facts).split('id="strength"')[1].split("</section>")[0]
+
+
+def test_figures_that_many_values_forbid_are_named(kit: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    words = "Too many values for figures of variances, shares and correlations here; ask the toolkit: wage."
+    assert words not in render_report_page(kit.make_facts())
+    monkeypatch.setattr(column_use, "MOST_CODES", 100)
+    assert words in render_report_page(kit.make_facts())
 
 
 def test_without_targets_raw_losses_chose_nothing(kit: Any) -> None:

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 _PER_ROW = 2
 _PANEL, _HEAD, _TOP, _BETWEEN = 1.05, 0.3, 0.28, 0.3
-_LEFT, _RIGHT, _GAP = 0.38, 0.1, 0.48
+_LEFT, _RIGHT, _GAP = 0.38, 0.34, 0.48  # half of the longest last tick stands to the right of its axes
 
 
 @dataclass(frozen=True, slots=True)

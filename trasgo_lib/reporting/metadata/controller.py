@@ -44,7 +44,10 @@ def rehearsal_words(plan: ReleasePlan) -> list[str]:
 def safeguards(plan: ReleasePlan) -> str:
     """Safeguards for processing for statistical purposes (article 89, paragraph 1), as far as the plan shows them."""
     unpublished = [column.name for column in plan.columns if column.role in ("drop", "unit")]
-    kept_back = f" {len(unpublished)} columns of the source are not published." if unpublished else ""
+    how_many = (
+        "One column of the source is" if len(unpublished) == 1 else f"{len(unpublished)} columns of the source are"
+    )
+    kept_back = f" {how_many} not published." if unpublished else ""
     return (
         f"Data minimisation: every noised value is replaced at random before anything is published.{kept_back}"
         " Whether the purpose could be reached with less, as with tables: " + TO_FILL.lower()
@@ -59,8 +62,9 @@ def columns(plan: ReleasePlan) -> Iterator[tuple[str, str, str]]:
 
 
 def amounts(plan: ReleasePlan) -> str:
-    """The cap of the version, in words."""
-    words = f"epsilon at most {plan.epsilon_total.text}"
+    """The cap of the version, in words; where it covers the draws only, they say so."""
+    words = "" if wording.covers_selection(plan) else "of the random draws only, "
+    words += f"epsilon at most {plan.epsilon_total.text}"
     words += f", delta at most {plan.delta_total.text}" if plan.delta_total.units else ""
     return words + (f", geo epsilon at most {plan.geo_total.text} per km" if plan.geo_total.units else "")
 
@@ -70,12 +74,13 @@ def strength(plan: ReleasePlan) -> str:
     # late, so that what only reads a package does not load the compiler of plans
     from trasgo_lib.plan.words import even_guess, odds_factor
 
-    draws = "" if wording.covers_selection(plan) else " by the random draws"
+    covers = wording.covers_selection(plan)
+    draws, not_in_it = ("", "") if covers else (" by the random draws", f" {wording.selection(plan)}")
     delta = f", except with probability {plan.delta_total.text}" if plan.delta_total.units else ""
     words = (
         f"All published columns of one privacy unit together: {amounts(plan)}. An attacker's odds on any two records"
-        f" change{draws} by a factor of at most {odds_factor(plan.epsilon_total)}{delta}; an even guess can become"
-        f" {even_guess(plan.epsilon_total)} at most."
+        f" change{draws} by a factor of at most {odds_factor(plan.epsilon_total)}{delta}; an even guess becomes"
+        f" at most {even_guess(plan.epsilon_total)}.{not_in_it}"
     )
     if not plan.geo_total.units:
         return words

@@ -84,6 +84,8 @@ def _necessity(plan: ReleasePlan) -> Iterator[tuple[str, str]]:
 
 def _risks(plan: ReleasePlan) -> Iterator[tuple[str, str, str]]:
     order = wording.row_order(plan)
+    covers = wording.covers_selection(plan)
+    by_draws, beside = ("", "") if covers else (" by the random draws", " No number bounds what other choices tell.")
     yield (
         "Singling out: a row is found that belongs to one person",
         f"Rows stand one to one for rows of the source, and each published value is a random replacement. {order}",
@@ -97,8 +99,8 @@ def _risks(plan: ReleasePlan) -> Iterator[tuple[str, str, str]]:
     )
     yield (
         "Inference: a value of one person is learned",
-        "The odds on any two records of one privacy unit change by the stated factor at most, whatever else is known."
-        " What holds of everyone can still be learned.",
+        f"The odds on any two records of one privacy unit change{by_draws} by the stated factor at most, whatever else"
+        f" is known.{beside} What holds of everyone can still be learned.",
         TO_FILL,
     )
     yield (

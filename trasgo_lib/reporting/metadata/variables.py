@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from decimal import Decimal
 from typing import TYPE_CHECKING, Any, Literal
 
+import numpy as np
 import pyarrow as pa
 
 from trasgo_lib.checks import ExpectedColumn, expected_table, grid_of, published_labels
@@ -22,7 +23,7 @@ from trasgo_lib.reporting.noise_words import noise_words
 
 if TYPE_CHECKING:
     from trasgo_lib.config import Column
-    from trasgo_lib.plan import UnitPlan
+    from trasgo_lib.plan import PartPlan, UnitPlan
 
 ValueType = Literal["integer", "number", "text", "date", "boolean"]
 """How values are written in the CSV file; what has no type of its own there counts as text."""
@@ -211,16 +212,25 @@ def _noise(facts: ReleaseFacts, unit: UnitPlan, owner: str) -> Noise:
         part = unit.part(owner)
         words = noise_words(part.domain, margin(channel, unit.domain, owner))
         how = f"together with {', '.join(name for name in unit.columns if name != owner)}, as one group; {words}"
-        return Noise(unit.name, channel.name, how, _MISSING[part.missing], _OUTSIDE[part.outside], part.noise_bins)
+        return Noise(unit.name, channel.name, how, _missing(part), _OUTSIDE[part.outside], part.noise_bins)
     bins = dict(unit.parameters).get("bins")
     return Noise(
         unit.name,
         channel.name,
         noise_words(unit.domain, channel) + _moved(unit),
-        _MISSING[unit.missing],
+        _missing(unit),
         _OUTSIDE_PLACES if unit.type == "point" and unit.outside == "clip" else _OUTSIDE[unit.outside],
         bins if isinstance(bins, int) else None,
     )
+
+
+def _missing(read: UnitPlan | PartPlan) -> str:
+    """What becomes of missing values, with the declared constant: who takes a mean must know it."""
+    if read.fill is None or isinstance(read.domain, (BoxDomain, CellsDomain)):
+        return _MISSING[read.missing]
+    value = read.domain.decode(np.array([read.fill], dtype=np.int32))[0]
+    shown = f"{value:.12g}" if isinstance(value, float) else str(value)
+    return f"replaced by {shown}, a declared constant, before the noise"
 
 
 def _moved(unit: UnitPlan) -> str:
