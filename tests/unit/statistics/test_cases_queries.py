@@ -9,7 +9,7 @@ import pytest
 from asked import KEY, plan_of, query_of, rows_of, text_of
 
 from trasgo_lib.amounts import Epsilon, Rho
-from trasgo_lib.budget import Cost, DiscreteLaplaceEvent, PartitionEvent, cost
+from trasgo_lib.budget import Cost, PartitionEvent, cost
 from trasgo_lib.errors import ConfigError
 from trasgo_lib.statistics import answering, read_statistics
 from trasgo_lib.statistics.answering import Drawn, draw_answer
@@ -191,16 +191,23 @@ def test_b40_a_table_that_is_changed_after_it_was_fitted_does_not_claim_to_agree
 
 
 def test_b73_parts_that_no_file_declares_disjoint_add_up(tmp_path: Path) -> None:
-    """Three regions at epsilon 1, one query each: 3. Declared disjoint it is 2, since a replaced record can move.
-
-    The accountant prices declared parts; no file can declare them yet, so what is charged is the sum.
-    """
-    one = DiscreteLaplaceEvent(Epsilon.parse("1"), 1)
+    """Three regions at epsilon 1, one query each: 3. Declared disjoint it is 2, since a replaced record can move."""
     regions = ["north", "south", "east"]
-    queries = [
+    undeclared = [
         f"{{name: {name}, type: histogram, column: sex, epsilon: '1', where: [{{column: region, codes: [{name}]}}]}}"
         for name in regions
     ]
-    assert plan_of(tmp_path, *queries).cost == Cost.of("3")
-    assert cost(PartitionEvent("region", tuple((name, (one,)) for name in regions))) == Cost.of("2")
-    assert _refused(tmp_path, HISTOGRAM, "rows: 1000", "rows: 1000\npartitions: [region]") == ["partitions"]
+    assert plan_of(tmp_path, *undeclared).cost == Cost.of("3")
+    parts = ", ".join(f"{{name: {name}, codes: [{name}]}}" for name in regions)
+    declared = [
+        f"{{name: {name}, type: histogram, column: sex, epsilon: '1', part: {{of: place, part: {name}}}}}"
+        for name in regions
+    ]
+    text = text_of(*declared).replace(
+        "queries:\n", f"partitions:\n  - {{name: place, column: region, parts: [{parts}]}}\nqueries:\n", 1
+    )
+    path = tmp_path / "declared.yaml"
+    path.write_text(text, encoding="utf-8")
+    plan = read_statistics(path)[1]
+    assert [type(charge.event) for charge in plan.charges] == [PartitionEvent]
+    assert plan.cost == Cost.of("2")
