@@ -205,7 +205,7 @@ def charge_in_rho(place: str, number: int, load: Load, gate: Any, answers: Any) 
                 records.open_account(terms, b"k", "ana", AT)
                 for one in ("0", "1", "everyone"):
                     records.create_version("cps", one, "cps", b"w", one[0] * 64, "ana", AT)
-                    records.freeze("cps", one, "2" * 64, "1" * 64, "ana", AT)
+                    records.freeze("cps", one, "2" * 64, one[0] * 64, "ana", AT)
         gate.wait(timeout=120)
         for attempt in range(load.attempts):
             own = attempt % 2 == 0
@@ -219,7 +219,7 @@ def charge_in_rho(place: str, number: int, load: Load, gate: Any, answers: Any) 
                 chain_digest="d" * 64,
                 attempt=attempt,
                 level="0.01",
-                input_digest="1" * 64,
+                input_digest=version[0] * 64,
                 event=GaussianEvent(Rho.parse("0.02"), Delta(1)),
                 part=("region", f"part {number}") if own else None,
             )
