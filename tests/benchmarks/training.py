@@ -24,6 +24,7 @@ from typing import Any
 import numpy as np
 
 from trasgo_lib.noise import Keystream
+from trasgo_lib.noise.discrete_gaussian import LARGEST_SIGMA
 from trasgo_lib.training.descent import RATE_BITS, Descent, descend
 from trasgo_lib.training.features import EncodedRows, Feature, encoded
 from trasgo_lib.training.fitting import right_predictions
@@ -84,8 +85,9 @@ def train(adult: Adult, multiplier: float | None, run: int, hidden: tuple[int, .
     if multiplier is None:
         law = replace(law, clip_norm=1000.0, learning_rate=RATE)
     else:
-        bits = 10
-        sigma = Fraction(multiplier) * ((1 << bits) + math.isqrt(weights - 1) + 1)
+        rounding = math.isqrt(weights - 1) + 1
+        bits = min(10, int(math.log2(LARGEST_SIGMA / multiplier - rounding)))  # a coarser grid where the noise is wide
+        sigma = Fraction(multiplier) * ((1 << bits) + rounding)
         law = replace(law, grid_bits=bits, variance=sigma**2)
     streams = [Keystream(KEY, what, run) for what in ("sample", "noise", "start")]
     labels = adult.labels[adult.trained]
