@@ -6,8 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from flows.cli.console import actor, home, out, progress, say_json
-from flows.cli.shown import cost_words, loss_table, shown_place
-from trasgo_lib.budget import Cost
+from flows.cli.shown import loss_table, shown_place, spent_words
 
 if TYPE_CHECKING:
     from flows.rehearsal import Rehearsed
@@ -54,14 +53,12 @@ def _document(found: Rehearsed) -> dict[str, object]:
 
 def _print(found: Rehearsed, plan: ReleasePlan, config: Path) -> None:
     outcome, rows = found.outcome, found.rows
-    allowed = Cost(plan.epsilon_total, plan.delta_total, plan.geo_total)
     folder = shown_place(str(found.folder))
     out.print(f"Rehearsed: {outcome.release} on {rows.count:,} made-up rows. Nothing was charged, nothing is public.")
     out.print(f"  rows      {_whence(found)}")
     for note in rows.notes:
         out.print(f"            {note}")
-    likely = f"{cost_words(outcome.spent)} of {cost_words(allowed)}, rounds: {outcome.rounds}"
-    out.print(f"  spent     nothing; a run that goes like this one spends {likely}")
+    out.print(f"  spent     nothing; a run that goes like this one spends {spent_words(plan, outcome)}")
     out.print(f"  package   {folder}/package, as it would be public; trasgo verify calls it a rehearsal")
     out.print(f"  evidence  {folder}/evidence, as it would stay restricted\n")
     out.print(loss_table(found.session, outcome))

@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING
 import typer
 
 from flows.cli.console import actor, err, guarded, home, out, progress, say_json
-from flows.cli.shown import cost_words, loss_table, shown_place
-from trasgo_lib.budget import Cost
+from flows.cli.shown import cost_words, loss_table, shown_place, spent_words
 from trasgo_lib.errors import ConfigError, Reason, TargetsNotMetError, WaitingError
 
 if TYPE_CHECKING:
@@ -127,10 +126,7 @@ def _print(session: Session, outcome: Outcome) -> None:
     if outcome.public is not None:
         out.print(f"  files     {public}", markup=False)
         out.print(f"  manifest  sha256 {outcome.manifest_digest}", markup=False)
-    allowed = Cost(plan.epsilon_total, plan.delta_total, plan.geo_total)
-    out.print(
-        f"  spent     {cost_words(outcome.spent)} of {cost_words(allowed)}, rounds: {outcome.rounds}", markup=False
-    )
+    out.print(f"  spent     {spent_words(plan, outcome)}", markup=False)
     out.print(
         f"  account   {plan.account}: {cost_words(session.records.account(plan.account).left)} left\n", markup=False
     )

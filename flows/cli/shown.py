@@ -8,11 +8,12 @@ from typing import TYPE_CHECKING, Any
 from rich.table import Table
 
 from trasgo_lib.budget import Cost
+from trasgo_lib.reporting import wording
 
 if TYPE_CHECKING:
     from flows.outcome import Outcome
     from tasks.session import Session
-    from trasgo_lib.plan import Target
+    from trasgo_lib.plan import ReleasePlan, Target
 
 
 def shown_place(location: str) -> str:
@@ -29,6 +30,13 @@ def cost_words(cost: Cost) -> str:
     parts += [f"delta {cost.delta.text}"] if cost.delta.units else []
     parts += [f"geo epsilon {cost.geo.text} per km"] if cost.geo.units else []
     return ", ".join(parts)
+
+
+def spent_words(plan: ReleasePlan, outcome: Outcome) -> str:
+    """What a version spent of what it may, said to be of the draws only where it is."""
+    allowed = Cost(plan.epsilon_total, plan.delta_total, plan.geo_total)
+    of_what = "" if wording.covers_selection(plan) else " (draws only)"
+    return f"{cost_words(outcome.spent)} of {cost_words(allowed)}{of_what}, rounds: {outcome.rounds}"
 
 
 def loss_table(session: Session, outcome: Outcome) -> Table:

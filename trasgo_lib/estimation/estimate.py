@@ -18,6 +18,12 @@ NORMAL_95 = 1.959963984540054
 CONFIDENCE = 0.95
 """What intervals hold the truth with unless another share is asked for."""
 
+BOUND_BY_BINS = "more rows hardly narrow it: values within a bin are not told apart"
+"""Noted of an interval of which the decoder's bias takes more than half."""
+
+_ROUNDING = 1e-9
+"""A bias below this share of the value is what arithmetic leaves, and nobody's bins."""
+
 
 def normal_point(confidence: float) -> float:
     """Two-sided point of the normal law: 1.96 for 0.95.
@@ -80,9 +86,10 @@ class Estimate:
         """
         if not (math.isfinite(value) and math.isfinite(standard_error)):
             return cls.none("the noise leaves no finite estimate")
-        reach = normal_point(confidence) * standard_error + bias
-        low, high = (float(min(max(end, within[0]), within[1])) for end in (value - reach, value + reach))
-        return cls(float(value), low, high, float(standard_error))
+        noise = normal_point(confidence) * standard_error
+        low, high = (float(min(max(end, within[0]), within[1])) for end in (value - noise - bias, value + noise + bias))
+        felt = bias > max(noise, _ROUNDING * max(1.0, abs(value)))
+        return cls(float(value), low, high, float(standard_error), note=BOUND_BY_BINS if felt else None)
 
     @classmethod
     def none(cls, reason: str) -> Self:

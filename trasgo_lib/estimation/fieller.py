@@ -7,7 +7,7 @@ from math import sqrt
 import numpy as np
 from numpy.typing import NDArray
 
-from trasgo_lib.estimation.estimate import Estimate
+from trasgo_lib.estimation.estimate import BOUND_BY_BINS, Estimate
 
 LEAST_SCORE = 4.0
 """What stands in a denominator is at least this many standard errors above 0."""
@@ -49,4 +49,6 @@ def fieller(
     for sign in (-1.0, 1.0):
         half = surely * biases[0] - sign * point**2 * both
         reach.append((half + sqrt(max(0.0, half**2 - leading * rest))) / leading)
-    return Estimate(value, value - reach[0], value + reach[1], sqrt(max(0.0, of_score)) / slope)
+    error = sqrt(max(0.0, of_score))
+    note = BOUND_BY_BINS if biases[0] > point * error else None
+    return Estimate(value, value - reach[0], value + reach[1], error / slope, note=note)

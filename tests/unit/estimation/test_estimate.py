@@ -3,6 +3,7 @@ import math
 import pytest
 
 from trasgo_lib.estimation import Estimate
+from trasgo_lib.estimation.estimate import BOUND_BY_BINS
 
 
 def test_an_interval_is_normal_clipped_and_moved_out_by_the_bias():
@@ -11,6 +12,12 @@ def test_an_interval_is_normal_clipped_and_moved_out_by_the_bias():
     assert Estimate.of(0.5, 0.1, bias=0.2).high == pytest.approx(0.8959964)
     clipped = Estimate.of(-0.5, 0.1, within=(0.0, 1.0))
     assert (clipped.value, clipped.low, clipped.high) == (-0.5, 0.0, 0.0)  # the value stays unbiased
+
+
+def test_an_interval_that_is_mostly_bias_says_so():
+    assert Estimate.of(0.5, 0.1, bias=0.19).note is None
+    assert Estimate.of(0.5, 0.1, bias=0.2).note == BOUND_BY_BINS
+    assert Estimate.of(0.5, 0.0, bias=1e-16).note is None, "what arithmetic leaves is no bias"
 
 
 def test_what_is_not_finite_is_no_estimate():

@@ -65,7 +65,7 @@ ATTRIBUTES = {
     "distrbtr": {"URI"},
     "contact": {"email", "URI"},
     "timePrd": {"event", "date"},
-    "notes": {"type"},
+    "notes": {"type", _LANG},
     "dataProcessing": {"type", "ID"},
     "fileDscr": {"ID", "URI"},
     "fileType": {"charset"},
@@ -74,6 +74,8 @@ ATTRIBUTES = {
     | {"representationType"},
     "range": {"UNITS", "min", "max"},
     "varFormat": {"type", "category"},
+    **dict.fromkeys(("titl", "serName", "keyword", "abstract", "geogCover", "universe"), {_LANG}),
+    **dict.fromkeys(("labl", "qstnLit", "txt"), {_LANG}),
 }
 VALUES = {
     ("var", "intrvl"): {"contin", "discrete"},
@@ -158,6 +160,16 @@ def test_ddi_carries_every_text_and_no_statistic(awkward: Any) -> None:
     assert group.findtext(f"{DDI}labl") == "Noised together: hours, smsa"
     assert "37 rows & more" in root.findtext(f".//{DDI}verStmt/{DDI}notes")
     assert not {"catStat", "sumStat", "embargo"} & set(texts)
+
+
+def test_ddi_says_which_words_are_in_which_language(awkward: Any, made: Any) -> None:
+    root = _ddi(awkward)
+    assert root.get(_LANG) == "en", "the sentences of the document are English"
+    own = [root.find(f".//{DDI}{name}") for name in ("titl", "abstract", "qstnLit")]
+    assert [element.get(_LANG) for element in own] == ["de"] * 3
+    assert root.find(f".//{DDI}dataProcessing").get(_LANG) is None
+    english = _ddi(made)
+    assert english.get(_LANG) == "en" and not [element for element in english.iterdescendants() if element.get(_LANG)]
 
 
 def _graph(document: dict[str, Any]) -> rdflib.Graph:

@@ -3,7 +3,8 @@
 Source: DDI-Codebook 2.5 (DDI Alliance, 2012): study, files, variables; children stand in the order of its schema. Noise
 is told where that standard puts processing: ``dataProcessing`` for each noise unit, ``security`` and ``notes`` for each
 variable. There are no category statistics: they would be those of noised values, and be read as the truth. ``embargo``
-is left out, since a package does not know when it will be published.
+is left out, since a package does not know when it will be published. The document is in English, which is what it says
+of itself; an office's own words carry the language of the release where that is another one.
 """
 
 from __future__ import annotations
@@ -30,6 +31,7 @@ if TYPE_CHECKING:
     from trasgo_lib.plan import UnitPlan
 
 DDI = "ddi.xml"
+_ENGLISH = "en"
 NAMESPACE = "ddi:codebook:2_5"
 
 _FORMATS = {"csv": "comma-separated values, RFC 4180", "parquet": "Apache Parquet"}
@@ -44,8 +46,7 @@ def ddi_document(description: Description) -> bytes:
     Args:
         description: the release.
     """
-    info = description.info
-    attributes = {"xmlns": NAMESPACE, "version": "2.5", "xml:lang": info.language}
+    attributes = {"xmlns": NAMESPACE, "version": "2.5", "xml:lang": _ENGLISH}
     root = ElementTree.Element("codeBook", attributes)
     _study(root, description)
     for position, file in enumerate(description.data, 1):
@@ -88,7 +89,7 @@ def _citation(study: Parent, description: Description) -> None:
     info, facts = description.info, description.facts
     citation = _add(study, "citation")
     title = _add(citation, "titlStmt")
-    _add(title, "titl", info.title)
+    _own(title, "titl", info.title, info.language)
     _add(title, "IDNo", f"{description.dataset}/{description.version}")
     production = _add(citation, "prodStmt")
     if info.publisher is not None:
@@ -101,7 +102,7 @@ def _citation(study: Parent, description: Description) -> None:
             _add(distribution, "distrbtr", info.publisher.name, URI=info.publisher.url or None)
         _contact(distribution, description)
     if info.series:
-        _add(_add(citation, "serStmt"), "serName", info.series)
+        _own(_add(citation, "serStmt"), "serName", info.series, info.language)
     version = _add(citation, "verStmt")
     _add(version, "version", description.version, date=facts.created)
     if description.supersedes_in_words is not None:
@@ -121,20 +122,20 @@ def _scope(study: Parent, description: Description) -> None:
     if info.keywords:
         subject = _add(scope, "subject")
         for word in info.keywords:
-            _add(subject, "keyword", word)
-    _add(scope, "abstract", description.summary)
+            _own(subject, "keyword", word, info.language)
+    _own(scope, "abstract", description.summary, info.language)
     summary = _add(scope, "sumDscr")
     if info.temporal is not None:
         for event, day in (("start", info.temporal.start), ("end", info.temporal.end)):
             _add(summary, "timePrd", day, event=event, date=day)
     if info.spatial:
-        _add(summary, "geogCover", info.spatial)
+        _own(summary, "geogCover", info.spatial, info.language)
     _add(summary, "anlyUnit", _unit_of_analysis(description))
     if info.universe:
-        _add(summary, "universe", info.universe)
+        _own(summary, "universe", info.universe, info.language)
     _add(summary, "dataKind", "microdata, noised row by row")
     if info.source_note:
-        _add(scope, "notes", info.source_note, type="source")
+        _own(scope, "notes", info.source_note, info.language, type="source")
 
 
 def _unit_of_analysis(description: Description) -> str:
@@ -188,30 +189,30 @@ def _variables(root: Parent, description: Description) -> None:
             _add(group, "labl", f"Noised together: {', '.join(unit.columns)}")
     files = " ".join(f"F{position}" for position in range(1, len(description.data) + 1))
     for variable in description.variables:
-        _variable(data, variable, files, processes)
+        _variable(data, variable, files, processes, description.info.language)
 
 
-def _variable(data: Parent, variable: Variable, files: str, processes: dict[str, str]) -> None:
+def _variable(data: Parent, variable: Variable, files: str, processes: dict[str, str], language: str) -> None:
     attributes = dict(_attributes(variable))
     if variable.noise is not None:
         attributes["methrefs"] = processes[variable.noise.unit]
     found = _add(data, "var", ID=f"V{variable.position}", name=variable.name, files=files, **attributes)
-    _add(found, "labl", variable.label)
+    _own(found, "labl", variable.label, language)
     if variable.noise is not None:
         _add(found, "security", "Published values are random replacements of the values in the source.")
     if variable.question:
-        _add(_add(found, "qstn"), "qstnLit", variable.question)
+        _own(_add(found, "qstn"), "qstnLit", variable.question, language)
     if variable.lower is not None and variable.upper is not None:
         # the standard knows two units, and dates are in neither
         units = {"integer": "INT", "number": "REAL"}.get(variable.type)
         _add(_add(found, "valrng"), "range", UNITS=units, min=variable.lower, max=variable.upper)
     if variable.description:
-        _add(found, "txt", variable.description)
+        _own(found, "txt", variable.description, language)
     for code in variable.codes:
         category = _add(found, "catgry")
         _add(category, "catValu", str(code.value))
         if code.label:
-            _add(category, "labl", code.label)
+            _own(category, "labl", code.label, language)
         if code.members:
             _add(category, "txt", f"Holds the codes {', '.join(code.members)} of the source.")
     if variable.concept:
@@ -243,6 +244,12 @@ def _add(parent: Parent, tag: str, text: str | None = None, /, **attributes: str
     child = ElementTree.SubElement(parent, tag, given)
     child.text = None if text is None else _written(text)
     return child
+
+
+def _own(parent: Parent, tag: str, text: str, language: str, /, **attributes: str | None) -> Parent:
+    """A child with words of the office, in the language of the release."""
+    spoken = {} if language == _ENGLISH else {"xml:lang": language}
+    return _add(parent, tag, text, **spoken, **attributes)
 
 
 def _written(text: str) -> str:
