@@ -17,6 +17,12 @@ from trasgo_lib.errors import InputContractError, Reason
 _LANE_ROWS = 255
 """Rows whose bits add up in lanes of 8 bits without a carry into the next lane."""
 
+_LAYERS = 63
+"""Rows that are added bit by bit before any bit gets a lane: full adders leave 6 rows of them, of weights 1 to 32."""
+
+_LAYER_BYTES = 1 << 16
+"""Bytes of a layer: one operation on it stays in the caches; twice or half of it is slower (10,000 slots)."""
+
 BAD_SLOT = "slot_out_of_range"
 BAD_BITS = "wrong_bits"
 
@@ -132,11 +138,49 @@ def _count_bits(packed: Packed, slots: int) -> ReportCounts:
             packed = packed[~is_bad]
     else:
         bad = 0
+    return ReportCounts("bits", _set_bits(packed, slots), len(packed), {BAD_BITS: bad} if bad else {})
+
+
+def _set_bits(packed: Packed, slots: int) -> NDArray[np.int64]:
+    """How many rows have each bit set: packed uint8[rows, bytes] -> int64[slots]."""
+    total = np.zeros(slots, dtype=np.int64)
+    start, most = 0, max(1, _LAYER_BYTES // packed.shape[1])
+    while each := min(most, (len(packed) - start) // _LAYERS):
+        end = start + _LAYERS * each
+        for weight, rows in _added(list(packed[start:end].reshape(_LAYERS, each, -1))):
+            total += _in_lanes(rows, slots) << weight
+        start = end
+    return total + _in_lanes(packed[start:], slots)
+
+
+def _added(layers: list[Packed]) -> Iterator[tuple[int, Packed]]:
+    """The sum of layers, bit by bit, as at most two layers of each power of two: its exponent and the layer.
+
+    Source: Mula, Kurz, Lemire, "Faster population counts using AVX2 instructions" (2018): carry-save adders.
+    """
+    exponent = 0
+    while layers:
+        carried = []
+        while len(layers) > 2:
+            first, second, third = layers.pop(), layers.pop(), layers.pop()
+            odd = first ^ second
+            carry = odd & third
+            carry |= first & second
+            odd ^= third
+            layers.append(odd)
+            carried.append(carry)
+        for layer in layers:
+            yield exponent, layer
+        layers, exponent = carried, exponent + 1
+
+
+def _in_lanes(packed: Packed, slots: int) -> NDArray[np.int64]:
+    """The same, each bit in a lane of its own."""
     total = np.zeros(slots, dtype=np.int64)
     for start in range(0, len(packed), _LANE_ROWS):
         bits = np.unpackbits(packed[start : start + _LANE_ROWS], axis=1, count=slots, bitorder="little")
         total += np.add.reduce(bits, axis=0, dtype=np.uint8)
-    return ReportCounts("bits", total, len(packed), {BAD_BITS: bad} if bad else {})
+    return total
 
 
 def _mismatch(required: str, came: str) -> InputContractError:

@@ -70,6 +70,14 @@ def test_lanes_of_eight_bits_do_not_overflow() -> None:
     assert count_answers(OUE, ones).counts.tolist() == [511] * 21
 
 
+@pytest.mark.parametrize("rows", [0, 1, 62, 63, 64, 126, 127, 63 * 2 * 3 + 5, 255 * 63 * 2 + 70])
+def test_rows_added_bit_by_bit_count_like_rows_one_by_one(rows: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Layers of two rows, so that whole blocks, part of one and a rest behind them occur."""
+    monkeypatch.setattr("trasgo_lib.collection.counting._LAYER_BYTES", 2 * OUE.report_bytes)
+    for answers in (_drawn(OUE, rows), np.tile(np.array([255, 255, 31], np.uint8), (rows, 1))):
+        assert count_answers(OUE, answers).counts.tolist() == _by_hand(OUE, answers)
+
+
 def test_malformed_reports_are_refused_one_by_one_and_counted_by_reason() -> None:
     slots = _drawn(GRR, 10).copy()
     slots[[2, 5]] = [21, 65535]
