@@ -74,8 +74,8 @@ ATTRIBUTES = {
     | {"representationType"},
     "range": {"UNITS", "min", "max"},
     "varFormat": {"type", "category"},
-    **dict.fromkeys(("titl", "serName", "keyword", "abstract", "geogCover", "universe"), {_LANG}),
-    **dict.fromkeys(("labl", "qstnLit", "txt"), {_LANG}),
+    **{name: {_LANG} for name in ("titl", "serName", "keyword", "abstract", "geogCover", "universe")},
+    **{name: {_LANG} for name in ("labl", "qstnLit", "txt")},
 }
 VALUES = {
     ("var", "intrvl"): {"contin", "discrete"},
