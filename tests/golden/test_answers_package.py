@@ -8,6 +8,7 @@ of a stored format: while none has been released, write the package anew with
 from __future__ import annotations
 
 import shutil
+import subprocess
 import tempfile
 from pathlib import Path
 
@@ -87,6 +88,16 @@ def test_the_how_to_runs_as_it_stands(monkeypatch: pytest.MonkeyPatch, capsys: p
     exec(compile(script, "HOWTO_USE.md", "exec"), {})  # noqa: S102 the script of our own golden file
     said = capsys.readouterr().out
     assert "280, 95 %: 263 to 297" in said and "withheld" not in said.split("southerners")[1].split("\n")[0]
+
+
+@pytest.mark.skipif(shutil.which("Rscript") is None, reason="Rscript is not installed")
+def test_the_how_to_in_r_says_the_same() -> None:
+    text = (GOLDEN / "HOWTO_USE.md").read_text(encoding="utf-8")
+    script = text.split("```r\n")[1].split("```")[0]
+    command = ["Rscript", "--vanilla", "-e", script]
+    done = subprocess.run(command, cwd=GOLDEN, capture_output=True, text=True, check=True)
+    assert done.stdout.splitlines()[-1].split()[1:] == ["280.0000", "263.2437", "296.7563"]
+    assert "southerners" in done.stdout
 
 
 def main() -> None:
