@@ -106,18 +106,20 @@ def read_csv_batches(path: DataSource, schema: pa.Schema) -> Iterator[pa.RecordB
     reading = pacsv.ReadOptions(block_size=_BLOCK_BYTES)
     # in a file of one column a blank line is a null
     parsing = pacsv.ParseOptions(newlines_in_values=True, ignore_empty_lines=len(schema) > 1)
-    with _CsvBytes(path) as blocks:
-        with pacsv.open_csv(blocks, read_options=reading, parse_options=parsing, convert_options=convert) as reader:
-            try:
-                if _header(reader) != schema.names:
-                    raise pa.ArrowInvalid("the CSV header differs from the declared columns")
-                yield from reader
-            finally:
-                # Arrow reads ahead in threads of its own: none may still want this file when the command is over
-                blocks.end()
-                with suppress(pa.ArrowException, StopIteration):
-                    while True:
-                        reader.read_next_batch()
+    with (
+        _CsvBytes(path) as blocks,
+        pacsv.open_csv(blocks, read_options=reading, parse_options=parsing, convert_options=convert) as reader,
+    ):
+        try:
+            if _header(reader) != schema.names:
+                raise pa.ArrowInvalid("the CSV header differs from the declared columns")
+            yield from reader
+        finally:
+            # Arrow reads ahead in threads of its own: none may still want this file when the command is over
+            blocks.end()
+            with suppress(pa.ArrowException, StopIteration):
+                while True:
+                    reader.read_next_batch()
 
 
 class _CsvBytes:

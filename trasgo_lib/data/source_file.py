@@ -152,8 +152,8 @@ def whole_line_ends(block: bytes) -> int:
 class Utf8Stream:
     """A file-like view of a source file as UTF-8 text, for a parser that calls ``read``.
 
-    A byte-order mark is dropped whatever the declared encoding. A byte that does not fit the encoding, or a NUL, ends it:
-    ``read`` fails and ``raise_for_encoding`` tells where. Nothing is ever replaced or skipped. No read ends between a
+    A byte-order mark is dropped whatever the declared encoding. A byte that does not fit the encoding, or a NUL, ends
+    the stream: ``read`` fails and ``raise_for_encoding`` tells where. Nothing is ever replaced or skipped. No read ends between a
     carriage return and a line feed, as ``whole_line_ends`` says.
 
     Args:
@@ -218,7 +218,7 @@ class Utf8Stream:
                 f"source.path {self._source.path.name}",
                 required="text without the character U+0000, which CSV parsers take for an end",
                 came=f"such characters, read as {self._encoding!r}",
-                fix="Declare the encoding the file was written in (utf-16 has such bytes in most letters), or remove them.",
+                fix="Declare the encoding the file was written in (utf-16 is full of such bytes), or remove them.",
             )
         if self._bad_byte is not None:
             raise InputContractError.of(

@@ -155,8 +155,8 @@ def _write(directory: Path, stem: str, first_row: int, column: str, values: pa.A
     if len(values) == 0:
         raise ValueError("a batch has at least one row")
     path = directory / _file_name(stem, first_row)
-    # Written beside its name and moved there: a reader never meets half a file, and a retry replaces a whole one. Of two
-    # workers that draw the same, since one was taken for lost, each has a file of its own.
+    # Written beside its name and moved there: a reader never meets half a file, and a retry replaces a whole one.
+    # Of two workers that draw the same, since one was taken for lost, each has a file of its own.
     partial = path.with_suffix(f".{os.getpid()}.partial")
     table = pa.record_batch([values], names=[column])
     with writing(directory, table.nbytes):

@@ -24,11 +24,11 @@ from trasgo_lib.data import (
     read_codes,
     read_value_batches,
     read_values,
+    store_codes,
     values_digest,
     write_batch,
     write_values,
 )
-from trasgo_lib.data import store_codes
 from trasgo_lib.errors import Reason, StoreError
 
 KEY = bytes(range(32))
