@@ -9,9 +9,10 @@ import logging
 import os
 import ssl
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
+from typing import cast
 
 import dask
 from distributed import Client, LocalCluster
@@ -32,6 +33,12 @@ _QUIET = {
     "distributed.diagnostics.nvml": False,
 }
 
+_LOADS = ("trasgo", "code", "python")
+"""What a scheduler must have in common with a run: it draws nothing, but Dask has it load the tasks that it hands on."""
+
+_NO_LIBRARY = (ImportError, AttributeError)
+"""What a process raises that is to load a function it has not, or not yet."""
+
 _CERTIFICATES = {
     "tls_ca_file": "DASK_DISTRIBUTED__COMM__TLS__CA_FILE",
     "tls_client_cert": "DASK_DISTRIBUTED__COMM__TLS__CLIENT__CERT",
@@ -51,6 +58,9 @@ def local_workers(count: int | None, wait_s: int, folder: Path) -> Iterator[tupl
 
     Returns:
         The runner, and how many tasks it works on at a time.
+
+    Raises:
+        StoreError: they cannot be started.
     """
     _quiet()
     private_folder(folder)
@@ -58,9 +68,17 @@ def local_workers(count: int | None, wait_s: int, folder: Path) -> Iterator[tupl
     # whoever can speak to a scheduler can have its workers run anything, and loopback is open to all users
     security = Security.temporary()
     with (
-        dask.config.set(_QUIET),
+        # a worker that died comes back after seconds of imports; Dask would give up its place after 15 of them
+        dask.config.set({**_QUIET, "distributed.deploy.lost-worker-timeout": f"{wait_s}s"}),
         tempfile.TemporaryDirectory(prefix="dask-", dir=folder, ignore_cleanup_errors=True) as scratch,
-        LocalCluster(
+        _started(workers, security, scratch) as cluster,
+    ):
+        yield DaskRunner(cluster.scheduler_address, security, _orchestrator(), wait_s), workers
+
+
+def _started(workers: int, security: Security, scratch: str) -> LocalCluster:
+    try:
+        return LocalCluster(
             n_workers=workers,
             threads_per_worker=1,
             processes=True,
@@ -71,9 +89,16 @@ def local_workers(count: int | None, wait_s: int, folder: Path) -> Iterator[tupl
             memory_limit=0,
             local_directory=scratch,
             silence_logs=logging.CRITICAL,
-        ) as cluster,
-    ):
-        yield DaskRunner(cluster.scheduler_address, security, _orchestrator(), wait_s), workers
+        )
+    except Exception as error:  # noqa: BLE001 processes, sockets, time: all that is told is that they do not start
+        kind = type(error).__name__
+    raise StoreError.of(
+        Reason.WORKERS_LOST,
+        "Dask workers of this machine",
+        required=f"{workers} processes that start and speak to each other on loopback",
+        came=f"a {kind}",
+        fix="Ask for fewer (runner.dask.workers), or write runner: threads; nothing was read or charged.",
+    )
 
 
 @contextmanager
@@ -87,28 +112,42 @@ def workers_of(address: DaskAddress, wait_s: int) -> Iterator[tuple[DaskRunner, 
     Raises:
         ConfigError: Dask's settings name no certificates, or files that hold none, and the address needs them.
         StoreError: it cannot be reached, or has no worker.
-        ConflictError: a worker has another version of this library or of what decides its bits, or none.
+        ConflictError: a worker has another version of this library or of what decides its bits, or none; or the
+            scheduler has another one of what it must load.
     """
     _quiet()
-    security, kind, found = _security_for(address), None, {}
+    security, kind, found, at_scheduler = _security_for(address), None, {}, {}
     try:
         with Client(str(address), security=security, timeout=CONNECT_SECONDS, set_as_default=False) as client:
             client.wait_for_workers(1, timeout=wait_s)
             slots = sum(client.nthreads().values())
-            found = client.run(deciders_of_bits, on_error="return")
+            at_scheduler = _at_scheduler(client)
+            # ``run`` itself takes no limit of time, and a worker that stands still would hold it for ever
+            found = client.sync(client._run, deciders_of_bits, on_error="return", callback_timeout=wait_s)
     except Exception as error:  # noqa: BLE001 certificates, sockets, time: all that is told is that it cannot be reached
         kind = type(error).__name__
     if kind is not None:
         raise StoreError.of(
             Reason.WORKERS_LOST,
             f"Dask scheduler {address}",
-            required=f"a scheduler that answers and has a worker within {wait_s} s (runner.dask.wait_s)",
+            required=f"a scheduler with a worker, all of which answer within {wait_s} s (runner.dask.wait_s)",
             came=f"a {kind}",
             fix="Start it, and its workers, or correct runner.dask; nothing was read or charged.",
         )
-    seen = [{} if isinstance(one, Exception) else one for one in found.values()]
-    require_same(deciders_of_bits(), seen, f"Dask workers of {address}", "nothing was read or charged")
+    ours, so_far = deciders_of_bits(), "nothing was read or charged"
+    require_same({name: ours[name] for name in _LOADS}, [at_scheduler], f"Dask scheduler {address}", so_far)
+    seen = [{} if isinstance(one, _NO_LIBRARY) else one for one in found.values()]
+    # one that was lost meanwhile tells nothing; each task looks again where it is done
+    require_same(ours, [one for one in seen if not isinstance(one, Exception)], f"Dask workers of {address}", so_far)
     yield DaskRunner(str(address), security, _orchestrator(), wait_s), slots
+
+
+def _at_scheduler(client: Client) -> Mapping[str, str]:
+    """What the scheduler has of what decides bits; empty where it has no such library."""
+    try:
+        return cast(Mapping[str, str], client.run_on_scheduler(deciders_of_bits))
+    except _NO_LIBRARY:
+        return {}
 
 
 def _security_for(address: DaskAddress) -> Security:

@@ -86,7 +86,7 @@ def require_same(ours: Mapping[str, str], found: Iterable[Mapping[str, str]], wh
             where,
             required="what this run draws with: " + ", ".join(f"{name} {ours[name]}" for name in names),
             came=" or ".join(sorted(came)),
-            fix=f"Install the same version and the same lock on the workers; {so_far}.",
+            fix=f"Install the same version and the same lock there; {so_far}.",
         )
 
 
@@ -110,7 +110,8 @@ class Workers:
         """
         scheduler: Any = self._client.scheduler
         try:
-            cores = self._client.sync(scheduler.ncores, callback_timeout=_ANSWER_SECONDS)
+            # a client that was closed, since it lost its scheduler, has none
+            cores = scheduler and self._client.sync(scheduler.ncores, callback_timeout=_ANSWER_SECONDS)
         except (OSError, TimeoutError):
             cores = {}
         if cores:

@@ -38,6 +38,7 @@ from trasgo_lib.errors import ConflictError, Reason, StoreError
 from trasgo_lib.storage import open_store
 
 PRELOAD = Path(__file__).with_name("worker_preloads.py")
+BARE_SCHEDULER = Path(__file__).with_name("bare_scheduler.py")
 ROOT = Path(__file__).resolve().parents[2]
 COMMAND = "import signal; signal.signal(signal.SIGINT, signal.default_int_handler); from flows.cli import main; main()"
 ROWS, CELL = 1200, "WAVExq4908"
@@ -142,6 +143,18 @@ def test_so_many_workers_publish_the_same_bytes(places: Places, threads: Whole, 
     _require_same(office, threads)
 
 
+@pytest.mark.long
+def test_the_only_worker_may_take_long_to_come_back(places: Places, threads: Whole, marks: Path) -> None:
+    """Dask gives up the place of a worker after 15 s, in which a busy machine has not loaded what a draw needs."""
+    office = _prepared(places.office("sqlite", "folder"), {"dask": {"workers": 1}})
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv(DO, "die and come back late")
+        answer = office.run("--json")
+    assert answer.exit_code == 0, answer.text
+    assert (marks / "died").exists() and len(_workers_of(marks)) >= 2
+    _require_same(office, threads)
+
+
 @contextmanager
 def _cluster(
     folder: Path,
@@ -149,6 +162,7 @@ def _cluster(
     *options: str,
     workers: int = 2,
     of_workers: tuple[str, ...] = (),
+    of_scheduler: tuple[str, ...] = (),
     processes: list[subprocess.Popen[bytes]] | None = None,
 ) -> Iterator[str]:
     """A scheduler and workers of the office's own, on loopback; gives the address, and the processes where asked."""
@@ -156,7 +170,7 @@ def _cluster(
     common = {**os.environ, **environment, "PYTHONPATH": str(ROOT), "DO_NOT_TRACK": "1"}
     start = [sys.executable, "-m", "dask"]
     place = ["--scheduler-file", str(told), "--no-dashboard", *options]
-    commands = [[*start, "scheduler", "--host", "127.0.0.1", "--port", "0", *place]]
+    commands = [[*start, "scheduler", "--host", "127.0.0.1", "--port", "0", *place, *of_scheduler]]
     commands += [[
         *start, "worker", *place, "--host", "127.0.0.1", "--nworkers", str(workers), "--nthreads", "1", *of_workers,
         "--memory-limit", "0", "--local-directory", str(folder / "scratch"), "--preload", str(PRELOAD),
@@ -284,7 +298,15 @@ def test_a_scheduler_that_is_killed_ends_the_run_and_the_next_one_goes_on(
 
 
 @pytest.mark.parametrize(
-    "kind", ["nobody there", "no worker", "variable not set", "no certificates", "certificates that are none"]
+    "kind",
+    [
+        "nobody there",
+        "no worker",
+        "variable not set",
+        "no certificates",
+        "certificates that are none",
+        "workers of this machine that do not start",
+    ],
 )
 def test_a_scheduler_out_of_reach_ends_the_run_before_anything_is_charged(
     places: Places, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, kind: str
@@ -302,9 +324,14 @@ def test_a_scheduler_out_of_reach_ends_the_run_before_anything_is_charged(
             (tmp_path / "x.pem").write_text("canary")
             files = {f"distributed.comm.tls.{name}": str(tmp_path / "x.pem") for name in SETTINGS}
             stack.enter_context(dask.config.set(files))
+        if kind == "workers of this machine that do not start":
+            office.release["runner"] = {"dask": {"workers": 1}}
+            office.write()
+            stack.enter_context(dask.config.set({"distributed.worker.preload": [str(tmp_path / "canary.py")]}))
         monkeypatch.setenv("OFFICE_DASK", address)
         answer = office.run("--json")
-    expected = (10, "workers_lost") if kind in ("nobody there", "no worker") else (2, "bad_parameter")
+    is_config = kind in ("variable not set", "no certificates", "certificates that are none")
+    expected = (2, "bad_parameter") if is_config else (10, "workers_lost")
     assert (answer.exit_code, answer.json["faults"][0]["reason"]) == expected, answer.text
     assert "canary" not in answer.text
     assert office.charges() == [] and office.spent() == "0"
@@ -312,6 +339,27 @@ def test_a_scheduler_out_of_reach_ends_the_run_before_anything_is_charged(
         office.release["runner"] = "threads"
         office.write()
         assert office.run("--quiet").exit_code == 0, "another runner is no other release"
+
+
+@pytest.mark.long
+def test_a_worker_that_stands_still_does_not_hold_a_run(places: Places, marks: Path, tmp_path: Path) -> None:
+    """It is connected and says nothing: the run ends after its wait, before anything is charged."""
+    office = _prepared(places.office("sqlite", "folder"), "threads")
+    with _cluster(tmp_path, {}, workers=1) as address:
+        assert _wait(lambda: _workers_of(marks))
+        (pid,) = _workers_of(marks)
+        with distributed.Client(address, set_as_default=False) as client:
+            client.wait_for_workers(1, timeout=_PATIENCE_SECONDS)
+        os.kill(pid, signal.SIGSTOP)
+        try:
+            office.release["runner"] = {"dask": {"address": address, "shared_disk": True, "wait_s": 3}}
+            office.write()
+            answer = office.run("--json")
+        finally:
+            os.kill(pid, signal.SIGCONT)
+    fault = answer.json["faults"][0]
+    assert (answer.exit_code, fault["reason"], fault["came"]) == (10, "workers_lost", "a TimeoutError"), answer.text
+    assert office.charges() == [] and office.spent() == "0"
 
 
 @contextmanager
@@ -322,18 +370,22 @@ def _idle_scheduler() -> Iterator[str]:
         yield idle.scheduler_address
 
 
-def test_a_worker_with_other_code_is_refused_before_anything_is_charged(
-    places: Places, marks: Path, tmp_path: Path
+@pytest.mark.parametrize("where", ["worker", "scheduler"])
+def test_other_code_is_refused_before_anything_is_charged(
+    places: Places, marks: Path, tmp_path: Path, where: str
 ) -> None:
+    """Of a worker, whose bits would be others; and none at a scheduler, which loads the tasks that it hands on."""
     office = _prepared(places.office("sqlite", "folder"), "threads")
-    with _cluster(tmp_path, {DO: "other code"}, workers=1) as address:
+    bare = ("--preload", str(BARE_SCHEDULER)) if where == "scheduler" else ()
+    environment = {DO: "other code"} if where == "worker" else {}
+    with _cluster(tmp_path, environment, workers=1, of_scheduler=bare) as address:
         office.release["runner"] = {"dask": {"address": address, "shared_disk": True}}
         office.write()
         answer = office.run("--json")
     fault = answer.json["faults"][0]
-    assert (answer.exit_code, fault["reason"], fault["came"]) == (4, "plan_changed", "code 0123456789abcdef"), (
-        answer.text
-    )
+    came = "code 0123456789abcdef" if where == "worker" else "trasgo none, code none, python none"
+    assert (answer.exit_code, fault["reason"], fault["came"]) == (4, "plan_changed", came), answer.text
+    assert f"Dask {where}" in fault["where"]
     assert office.charges() == [] and office.spent() == "0"
 
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 import signal
+import time
 from pathlib import Path
 from typing import Any, NoReturn
 
@@ -36,6 +37,13 @@ def _die_in_a_draw() -> None:
         return write(directory, stem, first_row, *rest)
 
     store_codes.write_batch = dying
+
+
+def _die_and_come_back_late() -> None:
+    """The same, and the worker that takes its place needs longer to start than Dask waits for it."""
+    if (Path(os.environ[FOLDER]) / "died").exists():
+        time.sleep(20)
+    _die_in_a_draw()
 
 
 def _raise_a_value() -> None:
@@ -75,6 +83,7 @@ def _have_other_code() -> None:
 
 _DEEDS = {
     "die": _die_in_a_draw,
+    "die and come back late": _die_and_come_back_late,
     "raise": _raise_a_value,
     "no disk": _touch_no_file,
     "other code": _have_other_code,

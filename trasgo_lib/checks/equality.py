@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
-from typing import TypeAlias
+from typing import BinaryIO, Self, TypeAlias
 
 import pyarrow as pa
 import pyarrow.csv as pacsv
 import pyarrow.parquet as pq
 
 from trasgo_lib.checks.report import CheckResult
+from trasgo_lib.data.source_file import whole_line_ends
 
 _BLOCK_BYTES = 1 << 22
 """CSV is read in blocks of this size, so memory does not grow with the file; no published row comes near it."""
@@ -104,10 +106,56 @@ def read_csv_batches(path: DataSource, schema: pa.Schema) -> Iterator[pa.RecordB
     reading = pacsv.ReadOptions(block_size=_BLOCK_BYTES)
     # in a file of one column a blank line is a null
     parsing = pacsv.ParseOptions(newlines_in_values=True, ignore_empty_lines=len(schema) > 1)
-    with pacsv.open_csv(path, read_options=reading, parse_options=parsing, convert_options=convert) as reader:
-        if _header(reader) != schema.names:
-            raise pa.ArrowInvalid("the CSV header differs from the declared columns")
-        yield from reader
+    with (
+        _CsvBytes(path) as blocks,
+        pacsv.open_csv(blocks, read_options=reading, parse_options=parsing, convert_options=convert) as reader,
+    ):
+        try:
+            if _header(reader) != schema.names:
+                raise pa.ArrowInvalid("the CSV header differs from the declared columns")
+            yield from reader
+        finally:
+            # Arrow reads ahead in threads of its own: none may still want this file when the command is over
+            blocks.end()
+            with suppress(pa.ArrowException, StopIteration):
+                while True:
+                    reader.read_next_batch()
+
+
+class _CsvBytes:
+    """A file as Arrow's CSV parser must be given it; see ``whole_line_ends``."""
+
+    def __init__(self, source: DataSource) -> None:
+        self._stream: BinaryIO | pa.NativeFile = source.open("rb") if isinstance(source, Path) else source
+        self._is_ours = isinstance(source, Path)
+        self._kept = b""
+        self._is_over = False
+        self.closed = False
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.end()
+        if self._is_ours:
+            self._stream.close()
+
+    def read(self, size: int = -1) -> bytes:
+        """At most ``size`` bytes, empty only at the end."""
+        if self._is_over:
+            return b""
+        block = self._kept + self._stream.read(size - len(self._kept) if size > 0 else size)
+        taken = block[: whole_line_ends(block)]
+        self._kept = block[len(taken) :]
+        return taken
+
+    def end(self) -> None:
+        """Give nothing more."""
+        self._is_over = True
+
+    def close(self) -> None:
+        """Called by Arrow; the file is closed by whoever opened it."""
+        self.closed = True
 
 
 def _header(reader: pacsv.CSVStreamingReader) -> list[str] | None:

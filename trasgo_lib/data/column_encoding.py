@@ -167,6 +167,7 @@ class PublicColumn:
         self._types = types
         self._wrong = 0
         self._out_of_calendar = 0
+        self._with_nul = 0
         self._missing = 0
 
     def add(self, batch: Batch) -> pa.Array | None:
@@ -177,7 +178,11 @@ class PublicColumn:
             return None
         self._out_of_calendar += _out_of_calendar(values)
         self._missing += values.null_count
-        return values.cast(pa.large_string()) if is_text(values.type) else values
+        if not is_text(values.type):
+            return values
+        texts = values.cast(pa.large_string())
+        self._with_nul += int(pc.sum(pc.match_substring(texts, "\0")).as_py() or 0)
+        return texts
 
     def faults(self) -> list[Fault]:
         """What is wrong with the column, with counts."""
@@ -186,6 +191,8 @@ class PublicColumn:
             found.append(_not_public(self.column.name, self._types, self._wrong))
         if self._out_of_calendar:
             found.append(_not_in_calendar(self.column.name, self._out_of_calendar))
+        if self._with_nul:
+            found.append(_with_nul(self.column.name, self._with_nul))
         return found
 
     def counts(self) -> ColumnCounts:
@@ -254,6 +261,17 @@ def _not_in_calendar(name: str, rows: int) -> Fault:
         required=f"dates of the years {_FIRST_YEAR} to {_LAST_YEAR} in a public column",
         came="others",
         fix="Correct the data, convert the column to text, or declare role: drop.",
+        rows=rows,
+    )
+
+
+def _with_nul(name: str, rows: int) -> Fault:
+    return Fault(
+        reason=Reason.OUT_OF_DOMAIN,
+        where=name,
+        required="texts without the character U+0000 in a public column, since many readers of a CSV file end there",
+        came="others",
+        fix="Correct the data, or declare role: drop.",
         rows=rows,
     )
 

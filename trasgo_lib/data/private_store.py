@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -11,6 +12,7 @@ import pyarrow as pa
 
 from trasgo_lib.data.batches import BatchRef, PrivateCodes, PublicValues
 from trasgo_lib.data.store_codes import CodesDigest, ValuesDigest, write_batch, write_values
+from trasgo_lib.errors import ConfigError, Reason
 
 
 @dataclass(slots=True)
@@ -43,6 +45,7 @@ class PrivateStore:
         """Store the next rows as one batch.
 
         Raises:
+            ConfigError: the texts of a public column are too long for so many rows together.
             StoreError: the disk is full.
         """
         for column, codes in zip(self._codes, batch.columns):
@@ -50,7 +53,7 @@ class PrivateStore:
             column.digest.update(part)
             column.batches.append(write_batch(self._directory, column.name, self._rows, part, self._key))
         for column, values in zip(self._values, batch.columns[len(self._codes) :]):
-            text = values.cast(pa.string()) if pa.types.is_large_string(values.type) else values
+            text = _as_published(values, column.name)
             column.digest.update(text)
             column.batches.append(write_values(self._directory, column.name, self._rows, text, self._key))
         self._rows += batch.num_rows
@@ -60,3 +63,18 @@ class PrivateStore:
         codes = tuple(PrivateCodes(one.name, tuple(one.batches), one.digest.hexdigest()) for one in self._codes)
         values = tuple(PublicValues(one.name, tuple(one.batches), one.digest.hexdigest()) for one in self._values)
         return codes, values
+
+
+def _as_published(values: pa.Array, name: str) -> pa.Array:
+    """Texts with offsets of 32 bits, as released files hold them."""
+    if not pa.types.is_large_string(values.type):
+        return values
+    with suppress(pa.ArrowInvalid):
+        return values.cast(pa.string())
+    raise ConfigError.of(
+        Reason.BAD_PARAMETER,
+        "publish.rows_per_batch",
+        required="batches in which the texts of a column take less than 2 GiB",
+        came=f"{len(values)} rows a batch, in which those of {name!r} take more",
+        fix="Write fewer rows per batch, or declare role: drop; nothing was charged.",
+    )

@@ -137,11 +137,24 @@ def changed_while_read(path: Path) -> InputContractError:
     )
 
 
+def whole_line_ends(block: bytes) -> int:
+    """How many bytes of a block a CSV parser may be given, so that no block ends between carriage return and line feed.
+
+    Arrow drops a line feed at the start of a block when the block before ended in a carriage return, within quotes too
+    (apache/arrow issue 51368), and the cell would be another one.
+
+    Args:
+        block: the next bytes; private.
+    """
+    return len(block) - (len(block) > 1 and block.endswith(b"\r"))
+
+
 class Utf8Stream:
     """A file-like view of a source file as UTF-8 text, for a parser that calls ``read``.
 
-    A byte-order mark is dropped whatever the declared encoding. A byte that does not fit the encoding ends the stream:
-    ``read`` fails and ``raise_for_encoding`` tells where. Nothing is ever replaced or skipped.
+    A byte-order mark is dropped whatever the declared encoding. A byte that does not fit the encoding, or a NUL, ends
+    the stream: ``read`` fails and ``raise_for_encoding`` tells where. Nothing is ever replaced or skipped. No read ends between a
+    carriage return and a line feed, as ``whole_line_ends`` says.
 
     Args:
         source: the opened file.
@@ -160,6 +173,7 @@ class Utf8Stream:
         self._ready = b""
         self._decoded_bytes = 0
         self._bad_byte: int | None = None
+        self._has_nul = False
         self._starts = True
         self._ended = False
         self._last_character = "\n"
@@ -184,7 +198,8 @@ class Utf8Stream:
         """
         while not self._ended and (size < 0 or len(self._ready) < size):
             self._fill()
-        taken, self._ready = (self._ready, b"") if size < 0 else (self._ready[:size], self._ready[size:])
+        end = len(self._ready) if size < 0 else whole_line_ends(self._ready[:size])
+        taken, self._ready = self._ready[:end], self._ready[end:]
         return taken
 
     def close(self) -> None:
@@ -192,11 +207,19 @@ class Utf8Stream:
         self.closed = True
 
     def raise_for_encoding(self) -> None:
-        """Raise if the stream ended at a byte that does not fit the encoding.
+        """Raise if the stream ended at a byte that does not fit the encoding, or at a NUL.
 
         Raises:
             InputContractError: with the 0-based offset of that byte and the setting to change.
         """
+        if self._has_nul:
+            raise InputContractError.of(
+                Reason.BAD_ENCODING,
+                f"source.path {self._source.path.name}",
+                required="text without the character U+0000, which CSV parsers take for an end",
+                came=f"such characters, read as {self._encoding!r}",
+                fix="Declare the encoding the file was written in (utf-16 is full of such bytes), or remove them.",
+            )
         if self._bad_byte is not None:
             raise InputContractError.of(
                 Reason.BAD_ENCODING,
@@ -217,7 +240,9 @@ class Utf8Stream:
             elif chunk.startswith(_WIDE_MARKS) and _is_wide(self._encoding):
                 self.byte_order_mark = True
         text = self._decode(chunk)
-        if self._bad_byte is not None:
+        # Arrow looks for the ends of records eight bytes at a time, and sees none behind a NUL
+        self._has_nul = "\0" in text
+        if self._bad_byte is not None or self._has_nul:
             self._ended, self._ready = True, b""
             raise ValueError("a byte does not fit the declared encoding")
         if text:

@@ -134,7 +134,9 @@ def _count_few(left: NDArray[np.integer], right: NDArray[np.integer], sizes: tup
     """Dense counts of a small table, a chunk of rows at a time, so that the keys stay in the cache."""
     counts = np.zeros(sizes[0] * sizes[1], dtype=np.int64)
     # keys of two bytes where codes are narrow; those of missing rows may wrap around, and are left out
-    is_narrow = all(codes.dtype.kind == "u" and codes.dtype.itemsize <= 2 for codes in (left, right))
+    is_narrow = sizes[1] < _FEW_CELLS and all(
+        codes.dtype.kind == "u" and codes.dtype.itemsize <= 2 for codes in (left, right)
+    )
     room = np.empty(min(_CHUNK_ROWS, left.size), dtype=np.uint16 if is_narrow else np.int64)
     for start in range(0, left.size, _CHUNK_ROWS):
         ours, theirs = left[start : start + _CHUNK_ROWS], right[start : start + _CHUNK_ROWS]

@@ -77,6 +77,8 @@ def narrowed(values: NDArray[Any]) -> NDArray[np.uint8] | NDArray[np.uint16] | N
 def _in_bytes_of(values: NDArray[Any], kind: type[np.uint8 | np.uint16]) -> NDArray[Any] | None:
     if values.dtype.kind not in "iuf" or values.dtype.itemsize > 8:
         return None
+    if values.dtype.kind == "i" and values.size and values.min() < 0:
+        return None  # -3 in one byte has the bits of 253
     bits = np.dtype(f"i{values.dtype.itemsize}")
     found = np.empty(values.size, dtype=kind)
     again = np.empty(min(values.size, CHUNK_ROWS), dtype=values.dtype)

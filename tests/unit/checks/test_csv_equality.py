@@ -130,3 +130,16 @@ def test_empty_text_and_null_are_read_apart(tmp_path: Path) -> None:
     (batch,) = read_csv_batches(path, schema)
     assert batch.column("t").to_pylist() == ["", None, "a"]
     assert batch.column("n").to_pylist() == [1, None, 3]
+
+
+@pytest.mark.parametrize("block", range(64, 80))
+@pytest.mark.parametrize("from_store", [False, True])
+def test_line_ends_within_quotes_are_equal_where_a_block_ends_in_them(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, block: int, from_store: bool
+) -> None:
+    monkeypatch.setattr("trasgo_lib.checks.equality._BLOCK_BYTES", block)
+    texts = [f"{'x' * (row % 13)}\r\n{row}\r\r\n" for row in range(60)]
+    table = pa.table({"name": texts, "row": range(60)})
+    csv, parquet = write(tmp_path, table, table)
+    source = pa.BufferReader(csv.read_bytes()) if from_store else csv
+    assert csv_equals_parquet(source, parquet).observed == "60 equal rows"

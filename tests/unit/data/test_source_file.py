@@ -98,3 +98,17 @@ def test_the_digest_of_a_file_is_that_of_its_bytes(opened):
     assert source_digest(file.path, KEY) == hmac.new(KEY, b"abc", "sha256").hexdigest()
     with pytest.raises(InputContractError):
         source_digest(file.path.with_name("absent"), KEY)
+
+
+@pytest.mark.parametrize("text", ["a\r\nb", "\r\n" * 7, "a\r\r\nb\r", "\r", "\n\r", "é\r\né"])
+@pytest.mark.parametrize("size", range(2, 9))
+def test_no_read_ends_within_a_line_end(opened, text, size):
+    """Arrow would drop the line feed, within quotes too (apache/arrow issue 51368)."""
+    stream = Utf8Stream(opened(text.encode()), "utf-8", "end\n")
+    pieces = []
+    while piece := stream.read(size):
+        pieces.append(piece)
+    whole = b"".join(pieces)
+    assert whole.decode().startswith(text) and whole.endswith(b"end\n")
+    borders = {sum(map(len, pieces[:at])) for at in range(1, len(pieces))}
+    assert not [at for at in borders if whole[at - 1 : at + 1] == b"\r\n"]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hmac
+import os
 import stat
 from dataclasses import replace
 from itertools import pairwise
@@ -23,6 +24,7 @@ from trasgo_lib.data import (
     read_codes,
     read_value_batches,
     read_values,
+    store_codes,
     values_digest,
     write_batch,
     write_values,
@@ -50,12 +52,31 @@ def test_files_and_folder_are_for_their_owner_only(tmp_path):
 
 def test_writing_again_replaces_the_whole_batch(tmp_path):
     first = write_batch(tmp_path, "wage", 0, CODES, KEY)
-    Path(first.path).with_suffix(".partial").write_bytes(b"left over")
+    Path(first.path).with_suffix(f".{os.getpid()}.partial").write_bytes(b"left over")
     second = write_batch(tmp_path, "wage", 0, CODES[::-1], KEY)
     assert first.path == second.path
     assert read_batch(second, KEY).tolist() == CODES[::-1].tolist()
     assert [path.name for path in tmp_path.iterdir()] == [Path(second.path).name]
     assert write_batch(tmp_path, "wage", 0, CODES, KEY) == first
+
+
+def test_two_workers_that_write_the_same_batch_do_not_meet(tmp_path, monkeypatch):
+    """One was taken for lost and goes on: it ends while the other one is in the middle of its file."""
+    expected = write_batch(tmp_path / "alone", "wage", 0, CODES, KEY)
+    create = store_codes.create_private
+
+    def overtaken(path):
+        stream = create(path)
+        with monkeypatch.context() as patch:
+            patch.setattr(store_codes, "create_private", create)
+            patch.setattr(os, "getpid", lambda: 1)
+            assert read_batch(write_batch(tmp_path, "wage", 0, CODES, KEY), KEY).tolist() == CODES.tolist()
+        return stream
+
+    monkeypatch.setattr(store_codes, "create_private", overtaken)
+    ref = write_batch(tmp_path, "wage", 0, CODES, KEY)
+    assert read_batch(ref, KEY).tolist() == CODES.tolist()
+    assert [path.name for path in tmp_path.glob("wage*")] == [Path(expected.path).name]
 
 
 @pytest.mark.parametrize("stem", ["a/b", "..", "", "Wage", "wage", "ö" * 300, "a\nb", "a%2Fb", "con:"])

@@ -184,3 +184,12 @@ def test_statistics_show_no_counts():
     table = PairTable.count(np.array([1, 1], dtype=np.int32), np.array([0, 2], dtype=np.int32), (3, 3))
     assert repr(table) == "PairTable(sizes=(3, 3))"
     assert "products" not in repr(table.moments())
+
+
+@pytest.mark.parametrize("sizes", [(1, 2**16), (2, 2**15), (2**15, 2), (2**16, 1)])
+def test_the_largest_small_tables_take_narrow_codes(sizes: tuple[int, int]) -> None:
+    left, right = (np.array([0, size - 1], dtype=np.uint16) for size in sizes)
+    table = PairTable.count(left, right, sizes)
+    assert table.grid() is not None
+    assert [cell.tolist() for cell in table.cells()][2] == [1, 1]
+    assert [margin.nonzero()[0].tolist() for margin in table.margins()] == [sorted({0, size - 1}) for size in sizes]

@@ -157,3 +157,17 @@ def test_divergences_count_whole_numbers_of_any_type_and_missing_ones() -> None:
     found = divergence(pa.array(ours, pa.int64()), pa.array(theirs, pa.float64()))
     as_text = divergence(["1", "1", "2", None], ["1", "3", None, None])
     assert (found.tvd, found.js, found.kl, found.lost) == (as_text.tvd, as_text.js, as_text.kl, as_text.lost)
+
+
+@pytest.mark.parametrize("kind", ["int8", "int16", "int32", "int64"])
+def test_a_negative_number_is_not_narrow_in_any_type(kind: str) -> None:
+    """In one or two bytes it would have the bits of another number, and come back from them as it was."""
+    values = np.array([-3, 0, 3], dtype=kind)
+    assert narrowed(values) is None
+    assert narrowed(values + values.dtype.type(3)) is not None
+    wide = pd.DataFrame({"x": np.tile(values.astype(np.int64), 40), "y": np.tile([0, 5, 7], 40)})
+    other = pd.DataFrame({"x": wide["x"].to_numpy()[::-1], "y": wide["y"]})
+    for method in ("pearson", "spearman", "kendall"):
+        frames = (wide.astype({"x": kind}), other.astype({"x": kind}))
+        assert correlation_loss(*frames, method=method) == correlation_loss(wide, other, method=method)
+    assert divergence(wide["x"].astype(kind), other["x"]).tvd == 0.0

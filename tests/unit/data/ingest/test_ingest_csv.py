@@ -419,3 +419,23 @@ def test_the_source_must_be_a_file_that_can_be_opened(ingest, public, tmp_path: 
         ingest("a\n1\n", public("a"), path=tmp_path)
     with pytest.raises(Exception, match="cannot be opened"):
         ingest("a\n1\n", public("a"), path=tmp_path / ("x" * 300))
+
+
+@pytest.mark.parametrize("encoding", ["utf-8", "utf-16-le", "latin-1"])
+def test_text_with_nul_is_refused(ingest, column, public, encoding):
+    """Behind one, Arrow's parser may not see the end of a record; mostly it is text of another encoding."""
+    content = "age,name\n30,a\n" + "31,b\n" * 9 + "32,c\0d\n"
+    age = column("age", "number", AGE)
+    faults = ingest.faults(content.encode(encoding), age, public("name"), encoding=encoding)
+    assert [reason for reason, _ in faults] == [Reason.BAD_ENCODING]
+    faults = ingest.faults("age,name\n30,a\n".encode("utf-16-le"), age, public("name"))
+    assert [(reason, "utf-16" in fault.fix) for (reason, _), fault in faults.items()] == [(Reason.BAD_ENCODING, True)]
+
+
+@pytest.mark.parametrize("block", range(64, 80))
+def test_a_line_end_within_quotes_is_kept_where_a_block_ends_in_it(ingest, public, monkeypatch, block):
+    monkeypatch.setattr("trasgo_lib.data.csv_source._BLOCK_BYTES", block)
+    texts = [f"{'x' * (row % 13)}\r\n{row}\r\r\n" for row in range(60)]
+    content = "name\r\n" + "".join(f'"{text}"\r\n' for text in texts)
+    found = ingest(content, public("name"))
+    assert found.values("name") == texts

@@ -207,6 +207,7 @@ def test_a_public_column_of_a_nested_type_is_refused(ingest, public):
         (pa.array([10**18, -(10**17)], pa.timestamp("us")), Reason.OUT_OF_DOMAIN),
         (pa.array([10**18, -(10**17)], pa.timestamp("us", "Europe/Madrid")), Reason.OUT_OF_DOMAIN),
         (pa.array([10**7, -(10**6)], pa.date32()), Reason.OUT_OF_DOMAIN),
+        (pa.array(["a\0b", "\0"]), Reason.OUT_OF_DOMAIN),
     ],
 )
 def test_public_values_that_no_csv_file_gives_back_are_refused_before_a_charge(ingest, public, values, reason):
