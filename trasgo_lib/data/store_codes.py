@@ -7,6 +7,7 @@ test the last. The digest of a whole column does not depend on how it was cut in
 from __future__ import annotations
 
 import os
+import platform
 from collections.abc import Iterable, Iterator, Sequence
 from hashlib import sha256
 from pathlib import Path
@@ -157,7 +158,7 @@ def _write(directory: Path, stem: str, first_row: int, column: str, values: pa.A
     path = directory / _file_name(stem, first_row)
     # Written beside its name and moved there: a reader never meets half a file, and a retry replaces a whole one.
     # Of two workers that draw the same, since one was taken for lost, each has a file of its own.
-    partial = path.with_suffix(f".{os.getpid()}.partial")
+    partial = path.with_suffix(f".{platform.node()}-{os.getpid()}.partial")
     table = pa.record_batch([values], names=[column])
     with writing(directory, table.nbytes):
         directory.mkdir(parents=True, exist_ok=True, mode=0o700)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hmac
 import os
+import platform
 import stat
 from dataclasses import replace
 from itertools import pairwise
@@ -52,7 +53,7 @@ def test_files_and_folder_are_for_their_owner_only(tmp_path):
 
 def test_writing_again_replaces_the_whole_batch(tmp_path):
     first = write_batch(tmp_path, "wage", 0, CODES, KEY)
-    Path(first.path).with_suffix(f".{os.getpid()}.partial").write_bytes(b"left over")
+    Path(first.path).with_suffix(f".{platform.node()}-{os.getpid()}.partial").write_bytes(b"left over")
     second = write_batch(tmp_path, "wage", 0, CODES[::-1], KEY)
     assert first.path == second.path
     assert read_batch(second, KEY).tolist() == CODES[::-1].tolist()
