@@ -13,7 +13,7 @@ import pytest
 from office import Answer, Office
 from trained import training_file
 
-import tasks.publish_model
+import tasks.publish_central
 import tasks.train
 from trasgo_lib.errors import StoreError
 from trasgo_lib.training import open_model
@@ -61,7 +61,7 @@ def trained(tmp_path_factory: pytest.TempPathFactory) -> tuple[Office, dict[str,
         def unreachable(*_: object) -> None:
             raise StoreError.of("store_refused", "store", required="a store", came="none", fix="Wait.")  # type: ignore[arg-type]
 
-        patch.setattr(tasks.publish_model, "publish_package", unreachable)
+        patch.setattr(tasks.publish_central, "publish_package", unreachable)
         assert _train(office, "--quiet").exit_code == 10
     drawn = tmp_path_factory.mktemp("drawn")
     shutil.copytree(office.folder, drawn, dirs_exist_ok=True)
