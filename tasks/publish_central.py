@@ -1,4 +1,4 @@
-"""Publish answers or a model: write the package, put it create-once, manifest last, or let it wait; keep the evidence."""
+"""Publish answers or a model: write the package, put it create-once, manifest last, or let it wait."""
 
 from __future__ import annotations
 

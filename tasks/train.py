@@ -89,9 +89,7 @@ def mark_model_checked(ref: RunRef) -> None:
         ConflictError: the stored model is gone, or is another one than was recorded.
     """
     session = open_session(ref)
-    mark_checked(
-        session, {"model": _kept(session)}, "the model is stored", "the model is that of its plan"
-    )
+    mark_checked(session, {"model": _kept(session)}, "the model is stored", "the model is that of its plan")
 
 
 def training_of(session: Session) -> TrainingPlan:

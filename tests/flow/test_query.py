@@ -90,7 +90,7 @@ def test_the_scheduled_flow_takes_a_statistics_file(answered: Office, monkeypatc
 def test_the_package_verifies_and_every_file_of_it_matters(answered: Office, tmp_path: Path) -> None:
     assert answered.trasgo("verify", str(answered.public)).exit_code == 0
     files = sorted(path for path in answered.public.rglob("*") if path.is_file())
-    assert len(files) == 15
+    assert len(files) == 17
     for path in files:
         copy = tmp_path / path.name
         shutil.copytree(answered.public, copy)
