@@ -11,13 +11,13 @@ from prefect import task
 from tasks.central_draw import Kept, charge, mark_checked, require_stored, require_undrawn, reservation, store, stored
 from tasks.policies import NOISE_DRAW, PURE, at_boundary
 from tasks.session import RunRef, Session, open_session
-from trasgo_lib.budget import Cost
+from trasgo_lib.budget import Cost, cost
 from trasgo_lib.data import PrivateTable, read_source
 from trasgo_lib.errors import ConfigError, InputContractError, Reason
 from trasgo_lib.plan import source_reading
 from trasgo_lib.records import Reservation, State
 from trasgo_lib.statistics.private_rows import StoredRows
-from trasgo_lib.training import TrainingPlan
+from trasgo_lib.training import TrainingPlan, pld_epsilon
 from trasgo_lib.training.fitting import Fitted, fit
 from trasgo_lib.training.package import ModelFacts
 
@@ -51,6 +51,8 @@ def reserve_training(ref: RunRef, rows: int) -> Cost:
         raise ConfigError.of(Reason.BAD_PARAMETER, "model.delta", required=required, came=plan.cost.delta.text, fix=fix)
     if session.spent().is_zero:
         _public_rows(session)  # what is wrong with them is said before anything is paid
+        said = "reserve: Renyi charges epsilon %s for the steps; privacy loss distributions say %.4f"
+        _LOGGER.info(said, cost(plan.event, plan.base.max_rows).epsilon, pld_epsilon(plan))
     return charge(session, _reservations(session), "training")
 
 
