@@ -16,8 +16,11 @@ from trasgo_lib.reporting.markup import Html, Page, Section, bullets, code, figu
 
 _KEYED = (
     "The noise of the training comes from a sealed key: a training that was interrupted gives the same weights and is"
-    " charged once, and whoever holds the key can take the noise off again. The noise of the accuracy was drawn once,"
-    " from the operating system's secure random numbers, and stored before it was used."
+    " charged once, and whoever holds the key can take the noise off again."
+)
+_ACCURACY_ONCE = (
+    " The noise of the accuracy was drawn once, from the operating system's secure random numbers, and stored before it"
+    " was used."
 )
 _CHARGED = {
     "model": "all steps of the training",
@@ -38,12 +41,13 @@ def render_model_page(statement: Document, model: Document, *, is_signed: bool, 
     """
     lead: list[Html] = [paragraph(description)] if description else []
     lead.append(key_facts(_key_facts(statement, model)))
-    learned = _learned(model)
+    learned, is_measured = _learned(model), any(charge["name"] == "accuracy" for charge in statement["charges"])
+    seen = "the model and its accuracy" if is_measured else "the model"
     sections = [
         _quality(model),
         *([learned] if learned else []),
-        promise_section(statement, "the model and its accuracy", _KEYED),
-        strength_section(statement, "the model and its accuracy"),
+        promise_section(statement, seen, _KEYED + (_ACCURACY_ONCE if is_measured else "")),
+        strength_section(statement, seen),
         _charges(statement),
         _training(statement),
         _use(model),
@@ -108,7 +112,8 @@ def _learned(model: Document) -> Section | None:
     values = [row[0] * unit for row in model["layers"][0]]
     names = [*_inputs(model), "constant"]
     pairs = list(zip(names, values, strict=True))
-    second, drawn = model["target"]["labels"][1], _heaviest(pairs)
+    drawn = _heaviest(pairs)
+    first, second = (f"{model['target']['name']} = {label}" for label in model["target"]["labels"])
     caption = f"The heaviest {len(drawn)} of {len(pairs)}." if len(pairs) > len(drawn) else ""
     said = f"Weight of each input towards {second}. All values are in the table below."
     axis = f"weight towards {second}"
@@ -117,7 +122,7 @@ def _learned(model: Document) -> Section | None:
         "What it learned",
         (
             paragraph(
-                f"A weight above 0 speaks for {second}, one below 0 for {model['target']['labels'][0]}. A number counts"
+                f"A weight above 0 speaks for {second}, one below 0 for {first}. A number counts"
                 " -1 at its lower bound and 1 at its upper one; a label counts 1 for rows that have it. The score of a"
                 " row is the constant and the sum of its weighted inputs.",
             ),
@@ -196,7 +201,7 @@ def _steps(training: Document) -> Iterator[tuple[str, object]]:
     yield "clipping norm", training["clip_norm"]
     yield "noise", f"discrete Gaussian, {training['noise']['multiplier']} times the sensitivity"
     yield "learning rate", training["learning_rate"]
-    yield "averaged over", f"the last {training['averaged_share']:.0%} of the steps"
+    yield "averaged over", f"the last {percent_text(training['averaged_share'])} of the steps"
 
 
 def _use(model: Document) -> Section:

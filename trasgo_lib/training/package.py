@@ -24,10 +24,10 @@ from trasgo_lib.release.crate import CrateFacts
 from trasgo_lib.release.finishing import finish_package
 from trasgo_lib.release.model_file import CARD, COMPOSITION, MODEL, card_text
 from trasgo_lib.reporting import metadata
-from trasgo_lib.reporting.wording import partition_words
+from trasgo_lib.reporting.wording import COMPUTATIONAL_ASSUMPTION, partition_words
 from trasgo_lib.training.explain import training_document
 from trasgo_lib.training.fitting import Fitted
-from trasgo_lib.training.model import TrainingPlan
+from trasgo_lib.training.model import ACCURACY, TrainingPlan
 from trasgo_lib.training.network import ACTIVATION_BITS, HIGHEST, WEIGHT_BITS
 
 _GUARANTEE = (
@@ -35,7 +35,7 @@ _GUARANTEE = (
     "at most what the stated epsilon and delta allow, compared with a file in which that row is replaced by another. "
     "The steps of the training are charged by their Renyi divergence, for one row taken out and another put in. The "
     "office holds the raw file: this is differential privacy with a trusted curator. The noise of the training is "
-    "keyed: whoever holds the version's key can take it off again."
+    f"keyed: whoever holds the version's key can take it off again. {COMPUTATIONAL_ASSUMPTION}"
 )
 
 
@@ -191,8 +191,9 @@ def _standards(
 
 
 def _in_words(facts: ModelFacts) -> str:
-    spent = facts.plan.cost
-    return f"The model and its accuracy cost epsilon {spent.epsilon.text} and delta {spent.delta.text}. {_GUARANTEE}"
+    spent, is_paid = facts.plan.cost, any(name == ACCURACY for name, _ in facts.plan.charges)
+    what = "The model and its accuracy" if is_paid else "The model"
+    return f"{what} cost epsilon {spent.epsilon.text} and delta {spent.delta.text}. {_GUARANTEE}"
 
 
 def _crate_facts(facts: ModelFacts, statement: dict[str, Any]) -> CrateFacts:

@@ -237,6 +237,9 @@ def test_the_metadata_describe_the_weights(package: Path) -> None:
     registry = json.loads((package / "dp_statement.json").read_text(encoding="utf-8"))["registry"]["deployment"]
     assert registry["privacy_loss"]["privacy_parameters"] == {"epsilon": 3.0, "delta": 1e-5}
     assert "DP-SGD: 60 steps" in registry["implementation"]["mechanisms"]
+    statement = json.loads((package / "statement.json").read_text(encoding="utf-8"))
+    for said in (statement["guarantee"], registry["deployment_model"]["trust_assumptions"]):
+        assert "The guarantee is computational" in said, "keyed noise is that of a pseudo-random function"
 
 
 def test_the_card_says_what_matters(package: Path) -> None:

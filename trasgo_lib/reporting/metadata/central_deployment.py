@@ -14,6 +14,7 @@ from trasgo_lib.budget import Cost
 from trasgo_lib.reporting.answers_words import LAWS, cost_words, unit_words
 from trasgo_lib.reporting.metadata.central import CentralDescription
 from trasgo_lib.reporting.metadata.deployment import TO_FILL, administrative, corrected, registry_document
+from trasgo_lib.reporting.wording import COMPUTATIONAL_ASSUMPTION
 
 Document = Mapping[str, Any]
 
@@ -26,6 +27,7 @@ class _Kind:
         data: the file with what was drawn, and what it is called.
         domain: where the declared columns stand.
         noise: what the noise is made with, and whether it can be drawn again.
+        trust: what else users trust in.
         floats: whether floating-point numbers can tell something.
         tuning: where bounds, queries or parameters come from.
         after: what is done to what was drawn.
@@ -36,6 +38,7 @@ class _Kind:
     data: tuple[str, str]
     domain: str
     noise: str
+    trust: str
     floats: str
     tuning: str
     after: str
@@ -51,6 +54,7 @@ _KINDS = {
             "The noise of each answer was drawn once, by OpenDP, from the operating system's secure random numbers. It"
             " is not keyed and cannot be drawn again: a rerun serves the stored answer."
         ),
+        trust="with the raw rows, and with having drawn the noise as is said.",
         floats=(
             "Sums and counts are whole numbers, and exact discrete noise of whole numbers is added to them. Choices"
             " compare scores that are whole numbers with exact samples of their noise. Answers are published once,"
@@ -70,8 +74,10 @@ _KINDS = {
         domain="data/model.json",
         noise=(
             "The noise of the training comes from a sealed key and a table of whole numbers (discrete Gaussian), so a"
-            " training that was interrupted gives the same weights; the noise of the accuracy was drawn once by OpenDP."
+            " training that was interrupted gives the same weights; the noise of an accuracy that was paid for was"
+            " drawn once, by OpenDP."
         ),
+        trust=f"with the raw rows and the sealed key. {COMPUTATIONAL_ASSUMPTION}",
         floats=(
             "Inputs, weights and gradients are whole multiples of powers of two, small enough that every sum is exact"
             " in any order; clipped sums are whole numbers before noise of whole numbers is added. The weights are"
@@ -146,7 +152,7 @@ def _model(description: CentralDescription, kind: _Kind) -> dict[str, Any]:
     return {
         "model_name": "Central",
         "model_name_details": f"A trusted curator holds the raw rows and draws once. {kind.noise}",
-        "trust_assumptions": "Users trust the publisher with the raw rows, and with having drawn the noise as is said.",
+        "trust_assumptions": f"Users trust the publisher {kind.trust}",
         "actors": "The publisher holds the raw rows and draws once; everyone else sees the published files only.",
         "release_type": "One release",
         "release_type_details": (
@@ -213,8 +219,8 @@ def _questions(description: CentralDescription, statement: Document, kind: _Kind
     )
     yield (
         "Do several releases add up?",
-        f"Yes: {statement['composition']} within this version, and versions within the account, whose sum so far the"
-        " statement gives.",
+        f"Yes. Within this version: {statement['composition']}. Versions add up within the account, whose sum so far"
+        " the statement gives.",
     )
     yield (
         "Is noise kept or drawn anew when the same rows are released again?",

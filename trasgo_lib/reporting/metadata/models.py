@@ -12,7 +12,7 @@ from trasgo_lib.reporting.metadata.codebook import identity_rows
 from trasgo_lib.reporting.metadata.data_package import package_head
 
 _FORM = (
-    "`layers`: weights layer by layer, one row an input and one column an output, the bias as the last row; whole"
+    "layers: weights layer by layer, one row an input and one column an output, the bias as the last row; whole"
     " multiples of 2^-18",
     "inputs stand in the order of the features: a number takes one, scaled to -1 at its lower and 1 at its upper bound;"
     " a category one for each code, 1 for its own and 0 for others; a missing value, where declared, one more",
