@@ -9,7 +9,7 @@ from prefect.task_runners import TaskRunner, ThreadPoolTaskRunner
 
 from tasks.artifacts import show_release
 from tasks.ingest import ingest
-from tasks.publish_answers import package_answers, publish_answers
+from tasks.publish_central import package_central, publish_central
 from tasks.query import answer_query, mark_answers_checked, reserve_queries, statistics_of
 from tasks.session import RunRef, open_session
 from tasks.source import require_same_source
@@ -45,8 +45,8 @@ def statistics(ref: RunRef) -> Literal["published", "waiting"]:
         require_same_source(ref)
         held.require()
         if session.must_wait():
-            package_answers(ref, table.rows)
+            package_central(ref)
             return "waiting"
-        publish_answers(ref, table.rows)
+        publish_central(ref)
         show_release(session)
         return "published"

@@ -8,7 +8,7 @@ from prefect import flow
 
 from tasks.artifacts import show_release
 from tasks.ingest import ingest
-from tasks.publish_model import package_model, publish_model
+from tasks.publish_central import package_central, publish_central
 from tasks.session import RunRef, open_session
 from tasks.source import require_same_source
 from tasks.train import mark_model_checked, reserve_training, train_model
@@ -34,8 +34,8 @@ def training(ref: RunRef) -> Literal["published", "waiting"]:
         require_same_source(ref)
         held.require()
         if session.must_wait():
-            package_model(ref)
+            package_central(ref)
             return "waiting"
-        publish_model(ref)
+        publish_central(ref)
         show_release(session)
         return "published"

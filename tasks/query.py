@@ -2,26 +2,22 @@
 
 from __future__ import annotations
 
-import json
 import logging
 
 from prefect import task
 
-import trasgo_lib
-from tasks.made_with import made_with, source_revision
+from tasks.central_draw import Kept, charge, mark_checked, require_stored, require_undrawn, reservation, store, stored
 from tasks.policies import NOISE_DRAW, PURE, at_boundary
 from tasks.session import RunRef, Session, open_session
-from tasks.signing import previous_evidence
-from trasgo_lib.budget import Cost, cost
+from trasgo_lib.budget import Cost
 from trasgo_lib.data import PrivateTable
-from trasgo_lib.errors import ConfigError, ConflictError, Reason
-from trasgo_lib.keys import KeyedDigest
+from trasgo_lib.errors import ConfigError, Reason
 from trasgo_lib.noise import derive
 from trasgo_lib.records import Reservation, State
-from trasgo_lib.release import release_prefix
 from trasgo_lib.statistics import QueryPlan, StatisticsPlan
 from trasgo_lib.statistics.answering import Drawn, draw_answer
 from trasgo_lib.statistics.answers import Answer, answers_of
+from trasgo_lib.statistics.package import StatisticsFacts
 from trasgo_lib.statistics.private_rows import StoredRows
 from trasgo_lib.statistics.row_count import require_row_count
 
@@ -47,11 +43,7 @@ def reserve_queries(ref: RunRef, rows: int) -> Cost:
     """
     session = open_session(ref)
     require_row_count(statistics_of(session), rows)
-    before = session.spent()
-    session.reserve([_reservation(session, query) for query in statistics_of(session).queries])
-    spent = session.spent()
-    _LOGGER.info("reserve: all queries%s", " (already paid)" if spent == before else f"; spent so far: {spent}")
-    return spent
+    return charge(session, [_reservation(session, query) for query in statistics_of(session).queries], "all queries")
 
 
 @task(name="answer", **NOISE_DRAW)
@@ -67,24 +59,15 @@ def answer_query(ref: RunRef, table: PrivateTable, name: str) -> None:
     """
     session = open_session(ref)
     query = statistics_of(session).query(name)
-    if _stored(session, query) is not None:
+    if stored(session, _kept(query)) is not None:
         _LOGGER.info("answer: %s (stored already)", name)
         return
-    _require_undrawn(session, query)
+    require_undrawn(session, _kept(query))
     # paid already by ``reserve_queries``: asking again returns that entry, and makes an unpaid draw impossible
     session.reserve([_reservation(session, query)])
     unit = None if session.plan.privacy_unit == "row" else session.plan.privacy_unit
     rows = StoredRows(table, session.digest_key(), unit)
-    drawn = draw_answer(query, rows, _contribution_key(session, query))
-    # bound to the version's root: what another ledger drew under this name, perhaps of other data, is never served
-    bound = drawn.to_json() | {"commitment": session.begin().commitment}
-    content = json.dumps(bound, sort_keys=True, indent=2).encode()
-    try:
-        session.restricted.put_once(_key(session, name), content)
-    except ConflictError:
-        # another attempt has stored one: that is the answer, and this one is forgotten
-        if _stored(session, query) is None:
-            raise
+    store(session, _kept(query), draw_answer(query, rows, _contribution_key(session, query)))
     _LOGGER.info("answer: %s", name)
 
 
@@ -97,19 +80,8 @@ def mark_answers_checked(ref: RunRef) -> None:
         ConflictError: a stored answer is gone, or is another one than was recorded.
     """
     session = open_session(ref)
-    digests = {f"answer of {query.name}": _digest(session, query) for query in statistics_of(session).queries}
-    session.advance(
-        "drawn",
-        "every answer is stored",
-        config_sha256=ref.config_digest,
-        **made_with(trasgo_lib.__version__, source_revision()),
-        **digests,
-    )
-    recorded = session.event_of(State.DRAWN).evidence
-    for name, digest in digests.items():
-        if recorded.get(name) != digest:
-            raise _gone(session, name, "another answer than was recorded")
-    session.advance("checked", f"{len(digests)} answers are those of their queries", **previous_evidence(session))
+    draws = {f"answer of {query.name}": _kept(query) for query in statistics_of(session).queries}
+    mark_checked(session, draws, "every answer is stored", f"{len(draws)} answers are those of their queries")
 
 
 def statistics_of(session: Session) -> StatisticsPlan:
@@ -135,60 +107,40 @@ def read_answers(session: Session) -> tuple[Answer, ...]:
     Raises:
         ConflictError: a stored answer is gone or answers another query.
     """
-    statistics = statistics_of(session)
-    drawn = {}
-    for query in statistics.queries:
-        found = _stored(session, query)
-        if found is None:
-            raise _gone(session, query.name, "none")
-        drawn[query.name] = found
-    return answers_of(statistics, drawn)
+    return answers_of(statistics_of(session), _drawn(session))
 
 
-def _stored(session: Session, query: QueryPlan) -> Drawn | None:
-    key = _key(session, query.name)
-    if not session.restricted.exists(key):
-        return None
-    try:
-        document = json.loads(session.restricted.get(key))
-        drawn, commitment = Drawn.from_json(document), document.get("commitment")
-    except (ValueError, KeyError, TypeError):
-        raise _gone(session, query.name, "a file of another form") from None
-    if drawn.digest != query.digest:
-        raise _gone(session, query.name, "the answer to another question")
-    if commitment != session.begin().commitment:
-        raise _gone(session, query.name, "one that was drawn under another root")
-    return drawn
+def answers_facts(session: Session) -> StatisticsFacts:
+    """What the public documents of a drawn version are made of, beside its answers.
 
-
-def _require_undrawn(session: Session, query: QueryPlan) -> None:
-    record = session.begin()
-    if State.DRAWN in record.passed:
-        raise _gone(session, query.name, "none")
-
-
-def _gone(session: Session, name: str, came: str) -> ConflictError:
-    return ConflictError.of(
-        Reason.STATE_CONFLICT,
-        f"stored answer of {name} in {session.plan.dataset}/{session.plan.version}",
-        required="the answer that was drawn once",
-        came=came,
-        fix="Restore the restricted root from a backup, or ask again under a new version, charged in full.",
+    Raises:
+        ConflictError: a stored answer is gone or answers another query.
+    """
+    made = session.event_of(State.DRAWN).evidence
+    return StatisticsFacts(
+        plan=statistics_of(session),
+        rows=next(iter(_drawn(session).values())).rows,
+        account_to_date=session.account_to_date(),
+        created=session.event_of(State.CHECKED).at,
+        library_version=made["library_version"],
+        commit=made["commit"],
     )
 
 
-def _digest(session: Session, query: QueryPlan) -> str:
-    """Keyed: should this version never be published, its answers stay private."""
-    key = _key(session, query.name)
-    if _stored(session, query) is None:
-        raise _gone(session, query.name, "none")
-    digest = KeyedDigest(session.digest_key())
-    digest.update(session.restricted.get(key))
-    return digest.hexdigest()
+def _drawn(session: Session) -> dict[str, Drawn]:
+    return {query.name: require_stored(session, _kept(query)) for query in statistics_of(session).queries}
 
 
-def _key(session: Session, name: str) -> str:
-    return f"{release_prefix(session.plan.dataset, session.plan.version)}/answers/{name}.json"
+def _kept(query: QueryPlan) -> Kept[Drawn]:
+    return Kept(
+        noun="answer",
+        name=query.name,
+        path=f"answers/{query.name}.json",
+        digest=query.digest,
+        read=Drawn.from_json,
+        other="the answer to another question",
+        again="ask again",
+    )
 
 
 def _contribution_key(session: Session, query: QueryPlan) -> bytes:
@@ -198,18 +150,5 @@ def _contribution_key(session: Session, query: QueryPlan) -> bytes:
 
 
 def _reservation(session: Session, query: QueryPlan) -> Reservation:
-    plan, record, charge = session.plan, session.begin(), statistics_of(session).charge_of(query.name)
-    return Reservation(
-        account=plan.account,
-        dataset=plan.dataset,
-        version=plan.version,
-        commitment=record.commitment,
-        unit=charge.name,
-        chain_digest=charge.digest,
-        attempt=1,
-        level=cost(charge.event, plan.max_rows).epsilon.text,
-        input_digest=record.input_digest or "",
-        event=charge.event,
-        max_rows=plan.max_rows,
-        part=session.part,
-    )
+    charged = statistics_of(session).charge_of(query.name)
+    return reservation(session, charged.name, charged.digest, charged.event)

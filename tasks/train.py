@@ -2,27 +2,22 @@
 
 from __future__ import annotations
 
-import json
 import logging
 from dataclasses import replace
 from functools import partial
 
 from prefect import task
 
-import trasgo_lib
-from tasks.made_with import made_with, source_revision
+from tasks.central_draw import Kept, charge, mark_checked, require_stored, require_undrawn, reservation, store, stored
 from tasks.policies import NOISE_DRAW, PURE, at_boundary
 from tasks.session import RunRef, Session, open_session
-from tasks.signing import previous_evidence
 from trasgo_lib.budget import Cost, cost
 from trasgo_lib.data import PrivateTable, read_source
-from trasgo_lib.errors import ConfigError, ConflictError, InputContractError, Reason
-from trasgo_lib.keys import KeyedDigest
+from trasgo_lib.errors import ConfigError, InputContractError, Reason
 from trasgo_lib.plan import source_reading
 from trasgo_lib.records import Reservation, State
-from trasgo_lib.release import release_prefix
 from trasgo_lib.statistics.private_rows import StoredRows
-from trasgo_lib.training import TrainingPlan
+from trasgo_lib.training import TrainingPlan, pld_epsilon
 from trasgo_lib.training.fitting import Fitted, fit
 from trasgo_lib.training.package import ModelFacts
 
@@ -54,13 +49,11 @@ def reserve_training(ref: RunRef, rows: int) -> Cost:
         required = f"a delta below 1/{rows}, for the {rows} rows of the source"
         fix = "Correct `rows`, and use a delta far below one in it."
         raise ConfigError.of(Reason.BAD_PARAMETER, "model.delta", required=required, came=plan.cost.delta.text, fix=fix)
-    before = session.spent()
-    if before.is_zero:
+    if session.spent().is_zero:
         _public_rows(session)  # what is wrong with them is said before anything is paid
-    session.reserve(_reservations(session))
-    spent = session.spent()
-    _LOGGER.info("reserve: training%s", " (already paid)" if spent == before else f"; spent so far: {spent}")
-    return spent
+        said = "reserve: Renyi charges epsilon %s for the steps; privacy loss distributions say %.4f"
+        _LOGGER.info(said, cost(plan.event, plan.base.max_rows).epsilon, pld_epsilon(plan))
+    return charge(session, _reservations(session), "training")
 
 
 @task(name="train", **NOISE_DRAW)
@@ -76,23 +69,16 @@ def train_model(ref: RunRef, table: PrivateTable) -> None:
     """
     session = open_session(ref)
     plan = training_of(session)
-    if _stored(session) is not None:
+    if stored(session, _kept(session)) is not None:
         _LOGGER.info("train: stored already")
         return
-    if State.DRAWN in session.begin().passed:
-        raise _gone(session, "none")
+    require_undrawn(session, _kept(session))
     # paid already by ``reserve_training``: asking again returns those entries, and makes an unpaid draw impossible
     session.reserve(_reservations(session))
     rows = StoredRows(table, session.digest_key())
     streams = partial(session.streams("train"), plan.base.digest, session.begin().input_digest or "")
     fitted = fit(plan, rows, streams, _public_rows(session), partial(_tell, plan.descent.steps))
-    bound = fitted.to_json() | {"commitment": session.begin().commitment}
-    try:
-        session.restricted.put_once(_key(session), json.dumps(bound, sort_keys=True).encode())
-    except ConflictError:
-        # another attempt has stored one: that is the model, and this one is forgotten
-        if _stored(session) is None:
-            raise
+    store(session, _kept(session), fitted)
     _LOGGER.info("train: %d steps", plan.descent.steps)
 
 
@@ -105,16 +91,7 @@ def mark_model_checked(ref: RunRef) -> None:
         ConflictError: the stored model is gone, or is another one than was recorded.
     """
     session = open_session(ref)
-    if _stored(session) is None:
-        raise _gone(session, "none")
-    digest = KeyedDigest(session.digest_key())
-    digest.update(session.restricted.get(_key(session)))
-    stored = digest.hexdigest()
-    made = made_with(trasgo_lib.__version__, source_revision())
-    session.advance("drawn", "the model is stored", config_sha256=ref.config_digest, **made, model=stored)
-    if session.event_of(State.DRAWN).evidence.get("model") != stored:
-        raise _gone(session, "another model than was recorded")
-    session.advance("checked", "the model is that of its plan", **previous_evidence(session))
+    mark_checked(session, {"model": _kept(session)}, "the model is stored", "the model is that of its plan")
 
 
 def training_of(session: Session) -> TrainingPlan:
@@ -140,13 +117,10 @@ def model_facts(session: Session) -> ModelFacts:
     Raises:
         ConflictError: what was stored is gone, or is of another plan.
     """
-    fitted = _stored(session)
-    if fitted is None:
-        raise _gone(session, "none")
     drawn = session.event_of(State.DRAWN).evidence
     return ModelFacts(
         plan=training_of(session),
-        fitted=fitted,
+        fitted=require_stored(session, _kept(session)),
         account_to_date=session.account_to_date(),
         created=session.event_of(State.CHECKED).at,
         library_version=drawn["library_version"],
@@ -154,29 +128,15 @@ def model_facts(session: Session) -> ModelFacts:
     )
 
 
-def _stored(session: Session) -> Fitted | None:
-    key = _key(session)
-    if not session.restricted.exists(key):
-        return None
-    try:
-        document = json.loads(session.restricted.get(key))
-        fitted, commitment = Fitted.from_json(document), document.get("commitment")
-    except (ValueError, KeyError, TypeError):
-        raise _gone(session, "a file of another form") from None
-    if fitted.digest != session.plan.digest:
-        raise _gone(session, "the model of another plan")
-    if commitment != session.begin().commitment:
-        raise _gone(session, "one that was drawn under another root")
-    return fitted
-
-
-def _gone(session: Session, came: str) -> ConflictError:
-    return ConflictError.of(
-        Reason.STATE_CONFLICT,
-        f"stored model of {session.plan.dataset}/{session.plan.version}",
-        required="the model that was drawn once",
-        came=came,
-        fix="Restore the restricted root from a backup, or train again under a new version, charged in full.",
+def _kept(session: Session) -> Kept[Fitted]:
+    return Kept(
+        noun="model",
+        name="",
+        path="model.json",
+        digest=session.plan.digest,
+        read=Fitted.from_json,
+        other="the model of another plan",
+        again="train again",
     )
 
 
@@ -208,26 +168,6 @@ def _tell(steps: int, step: int) -> None:
         _LOGGER.info("train: step %d of %d", step + 1, steps)
 
 
-def _key(session: Session) -> str:
-    return f"{release_prefix(session.plan.dataset, session.plan.version)}/model.json"
-
-
 def _reservations(session: Session) -> list[Reservation]:
-    plan, record = session.plan, session.begin()
-    return [
-        Reservation(
-            account=plan.account,
-            dataset=plan.dataset,
-            version=plan.version,
-            commitment=record.commitment,
-            unit=name,
-            chain_digest=plan.digest,
-            attempt=1,
-            level=cost(event, plan.max_rows).epsilon.text,
-            input_digest=record.input_digest or "",
-            event=event,
-            max_rows=plan.max_rows,
-            part=session.part,
-        )
-        for name, event in training_of(session).charges
-    ]
+    digest = session.plan.digest
+    return [reservation(session, name, digest, event) for name, event in training_of(session).charges]

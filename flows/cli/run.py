@@ -8,8 +8,11 @@ from typing import TYPE_CHECKING
 
 import typer
 
+from flows.cli.central import run_central
 from flows.cli.console import actor, err, guarded, home, out, progress, say_json
+from flows.cli.query import ANSWERS
 from flows.cli.shown import cost_words, loss_table, shown_place, spent_words
+from flows.cli.train import MODEL
 from trasgo_lib.errors import ConfigError, Reason, TargetsNotMetError, WaitingError
 
 if TYPE_CHECKING:
@@ -54,14 +57,10 @@ def resume(config: Path = _CONFIG, as_json: bool = _JSON, quiet: bool = _QUIET) 
         from trasgo_lib.config import holds_model, holds_queries
 
         if holds_queries(config):
-            from flows.cli.query import run_statistics
-
-            run_statistics(config, as_json, quiet, may_start=False)
+            run_central(ANSWERS, config, as_json, quiet, may_start=False)
             return
         if holds_model(config):
-            from flows.cli.train import run_training
-
-            run_training(config, as_json, quiet, may_start=False)
+            run_central(MODEL, config, as_json, quiet, may_start=False)
             return
         _run(config, as_json, quiet, may_start=False)
 

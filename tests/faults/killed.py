@@ -149,11 +149,44 @@ QUERY_POINTS: dict[str, Callable[[], None]] = {
 """The same for ``trasgo query``, whose noise is not keyed: what was drawn and not stored was seen by nobody."""
 
 
+def _in_a_training() -> None:
+    """Everything is charged, and half of the steps are made: weights lie in memory only."""
+    _wrap("tasks.train", "_tell", _after, lambda steps, step: step == steps // 2)
+
+
+def _before_the_model() -> None:
+    """The last step is made and the accuracy drawn; nothing of it is stored."""
+    _wrap("trasgo_lib.storage", "ObjectStore.put_once", _before, lambda store, key, *_: key.endswith("/1/model.json"))
+
+
+def _after_the_model() -> None:
+    """The model is stored, and the record does not say so yet."""
+    _wrap("trasgo_lib.storage", "ObjectStore.put_once", _after, lambda store, key, *_: key.endswith("/1/model.json"))
+
+
+def _between_two_model_files() -> None:
+    """The weights lie at the public root, and no other file."""
+    wanted = lambda store, key, *_: _public(store, key, "data/model.json")  # noqa: E731
+    _wrap("trasgo_lib.storage", "ObjectStore.put_once", _after, wanted)
+
+
+TRAINING_POINTS: dict[str, Callable[[], None]] = {
+    "after reserve": _after_reserve,
+    "in the middle of the steps": _in_a_training,
+    "between training and store": _before_the_model,
+    "between store and record": _after_the_model,
+    "between two uploads": _between_two_model_files,
+    "after the manifest": _after_the_manifest,
+    "never": lambda: None,
+}
+"""The same for ``trasgo train``, whose steps are keyed and whose accuracy is not."""
+
+
 def main() -> None:
     """Arm the point, then run the command."""
     point = sys.argv.pop(1)
     fix_keys_and_clock(setattr)
-    (QUERY_POINTS if sys.argv[1] == "query" else POINTS)[point]()
+    {"query": QUERY_POINTS, "train": TRAINING_POINTS}.get(sys.argv[1], POINTS)[point]()
     from flows.cli import main as command
 
     command()

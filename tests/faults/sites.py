@@ -74,7 +74,7 @@ class Site(Office):
         return [(e.reservation.unit, e.reservation.level, str(e.cost), e.hash) for e in entries if e.reservation]
 
     def run_killed(self, point: str, verb: str = "run") -> None:
-        """``trasgo run`` or ``query`` in a process of its own, up to the point."""
+        """``trasgo run``, ``query`` or ``train`` in a process of its own, up to the point."""
         run = self.started(point, verb)
         code = run.wait(timeout=900)
         assert code == -signal.SIGKILL, (self.folder / "killed.log").read_text()
@@ -112,8 +112,8 @@ class Places:
         self._home, self._folder, self._request = home, folder, request
         self._whole: dict[str, tuple[dict[str, bytes], list[tuple[str, str, str, str]]]] = {}
 
-    def office(self, database: str, store: str) -> Site:
-        """A fresh office with its account open."""
+    def office(self, database: str, store: str, **caps: str) -> Site:
+        """A fresh office with its account open; caps beside epsilon as the command names them."""
         folder = self._folder / secrets.token_hex(4)
         folder.mkdir()
         url = "sqlite:///ledger.db"
@@ -123,7 +123,7 @@ class Places:
         s3 = self._request.getfixturevalue("s3_server") if store == "s3" else None
         office = Site(folder, self._home, url, s3)
         os.environ.update(office.environment)
-        office.open()
+        office.open(**caps)
         return office
 
     def whole(self) -> tuple[dict[str, bytes], list[tuple[str, str, str, str]]]:

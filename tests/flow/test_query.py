@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from office import Answer, Office
 
-import tasks.publish_answers
+import tasks.publish_central
 from flows.scheduled import scheduled_release
 from trasgo_lib.errors import StoreError
 
@@ -48,7 +48,7 @@ def answered(tmp_path_factory: pytest.TempPathFactory) -> Office:
         def unreachable(*_: object) -> None:
             raise StoreError.of("store_refused", "store", required="a store", came="none", fix="Wait.")  # type: ignore[arg-type]
 
-        patch.setattr(tasks.publish_answers, "publish_package", unreachable)
+        patch.setattr(tasks.publish_central, "publish_package", unreachable)
         broken = office.trasgo("query", str(office.config), "--quiet")
     assert broken.exit_code == 10, broken.text
     stored = {path.name: path.read_bytes() for path in (office.restricted / "answers").iterdir()}
@@ -90,7 +90,7 @@ def test_the_scheduled_flow_takes_a_statistics_file(answered: Office, monkeypatc
 def test_the_package_verifies_and_every_file_of_it_matters(answered: Office, tmp_path: Path) -> None:
     assert answered.trasgo("verify", str(answered.public)).exit_code == 0
     files = sorted(path for path in answered.public.rglob("*") if path.is_file())
-    assert len(files) == 15
+    assert len(files) == 17
     for path in files:
         copy = tmp_path / path.name
         shutil.copytree(answered.public, copy)
@@ -114,7 +114,7 @@ def test_a_stored_answer_that_is_gone_is_never_drawn_again(tmp_path: Path) -> No
         def unreachable(*_: object) -> None:
             raise StoreError.of("store_refused", "store", required="a store", came="none", fix="Wait.")  # type: ignore[arg-type]
 
-        patch.setattr(tasks.publish_answers, "publish_package", unreachable)
+        patch.setattr(tasks.publish_central, "publish_package", unreachable)
         assert office.trasgo("query", str(office.config), "--quiet").exit_code == 10
     stored = office.restricted / "answers" / "mean_age.json"
     stored.chmod(0o600)

@@ -13,7 +13,7 @@ import pytest
 from office import Answer, Office
 from trained import training_file
 
-import tasks.publish_model
+import tasks.publish_central
 import tasks.train
 from trasgo_lib.errors import StoreError
 from trasgo_lib.training import open_model
@@ -61,7 +61,7 @@ def trained(tmp_path_factory: pytest.TempPathFactory) -> tuple[Office, dict[str,
         def unreachable(*_: object) -> None:
             raise StoreError.of("store_refused", "store", required="a store", came="none", fix="Wait.")  # type: ignore[arg-type]
 
-        patch.setattr(tasks.publish_model, "publish_package", unreachable)
+        patch.setattr(tasks.publish_central, "publish_package", unreachable)
         assert _train(office, "--quiet").exit_code == 10
     drawn = tmp_path_factory.mktemp("drawn")
     shutil.copytree(office.folder, drawn, dirs_exist_ok=True)
@@ -107,7 +107,7 @@ def test_the_package_verifies_and_every_file_of_it_matters(
     answer = office.trasgo("verify", str(office.public), "--key", str(office.public / "signing-key.pem"))
     assert answer.exit_code == 0, answer.text
     files = sorted(path for path in office.public.rglob("*") if path.is_file())
-    assert len(files) == 7
+    assert len(files) == 14
     for path in files:
         copy = tmp_path / path.name
         shutil.copytree(office.public, copy)
@@ -196,7 +196,8 @@ def test_a_model_waits_for_four_eyes_is_published_corrected_and_withdrawn(tmp_pa
     withdrawn = office.trasgo("withdraw", str(office.config), "--reason", "wrong file", "--yes")
     assert withdrawn.exit_code == 0 and "model.json" in withdrawn.out, withdrawn.text
     left = {path.name for path in second.rglob("*") if path.is_file()}
-    assert not left & {"model.json", "model_card.md"} and {"withdrawn.json", "statement.json"} <= left
+    assert not left & {"model.json", "model_card.md", "report.html"}
+    assert {"withdrawn.json", "statement.json", "dp_statement.json"} <= left
     gone = office.trasgo("verify", str(second), "--json")
     assert gone.exit_code == 8
     assert {one["name"] for one in gone.json["results"] if not one["passed"]} == {"withdrawn"}, gone.json["results"]
@@ -204,6 +205,28 @@ def test_a_model_waits_for_four_eyes_is_published_corrected_and_withdrawn(tmp_pa
     assert (over.json["state"], over.json["accuracy"]) == ("withdrawn", None), over.text
     assert _train(office, "--quiet").out.startswith("Withdrawn: people/2")
     assert office.trasgo("ledger", "check", str(office.config)).exit_code == 0
+
+
+def test_an_embargo_keeps_a_model_back_and_publishes_what_waited(tmp_path: Path) -> None:
+    office = _office(tmp_path)
+    office.release["publish"]["embargo"] = "2099-12-16T09:30:00 Europe/Madrid"
+    _open(office, "4")
+    waits = _train(office, "--json")
+    assert waits.exit_code == 9, waits.text
+    told = {name: waits.json[name] for name in ("state", "public", "awaits", "accuracy")}
+    assert told == {"state": "checked", "public": None, "awaits": "embargo", "accuracy": None}
+    spent, waiting = office.spent(), office.restricted / "waiting"
+    before = {path.relative_to(waiting): path.read_bytes() for path in waiting.rglob("*") if path.is_file()}
+    assert not office.public.exists() and Path("report.html") in before and Path("dp_statement.json") in before
+    assert _by(office, "eva", "approve", "--yes").exit_code == 4, "it waits for its hour, not for people"
+    assert _train(office, "--quiet").exit_code == 9 and not office.public.exists()
+    office.release["publish"]["embargo"] = "2020-01-02T09:30:00 Europe/Madrid"
+    office.write()
+    published = _train(office, "--json")
+    assert published.exit_code == 0 and published.json["state"] == "published", published.text
+    after = {path.relative_to(office.public): path.read_bytes() for path in office.public.rglob("*") if path.is_file()}
+    assert after == before and office.spent() == spent
+    assert office.trasgo("verify", str(office.public)).exit_code == 0
 
 
 def test_a_depleted_account_refuses_before_data_is_opened(tmp_path: Path) -> None:

@@ -13,6 +13,7 @@ import pytest
 ROOT = Path(__file__).resolve().parents[2]
 DEMO = ROOT / "configs" / "demo" / "cps1988.yaml"
 STATISTICS = ROOT / "configs" / "demo" / "cps1988-statistics.yaml"
+TRAINING = ROOT / "configs" / "demo" / "cps1988-training.yaml"
 PUBLISHED = ROOT / "tests" / "golden" / "release"
 
 HEAVY = {
@@ -52,9 +53,11 @@ def _loaded_by(*arguments: str) -> list[str]:
         (("init", str(DEMO.with_suffix(".csv"))), set()),
         (("plan", str(DEMO)), set()),
         (("plan", str(STATISTICS)), set()),
+        (("plan", str(TRAINING)), set()),
         (("verify", str(PUBLISHED)), {"pyproj"}),  # it holds a point
+        (("verify", str(PUBLISHED.with_name("model"))), set()),
     ],
-    ids=["help", "init", "plan", "plan of queries", "verify"],
+    ids=["help", "init", "plan", "plan of queries", "plan of a model", "verify", "verify a model"],
 )
 def test_a_command_that_only_looks_starts_at_once(arguments: tuple[str, ...], needed: set[str]) -> None:
     names = _loaded_by(*arguments)

@@ -182,6 +182,7 @@ BLACK_BOX = [
     "{name: q, type: crosstab, by: [region], epsilon: '1'}",
     "{name: q, type: histogram, column: age, bins: 2, epsilon: '1'}",
     "{name: q, type: median, column: age, candidates: ['1', '9'], epsilon: '1'}",
+    "{name: q, type: quantile, probability: '0.25', column: age, candidates: ['1', '9'], epsilon: '1'}",
     "{name: q, type: minimum, column: age, epsilon: '1'}",
     "{name: q, type: maximum, column: age, epsilon: '1'}",
     "{name: q, type: top, column: region, best: 1, epsilon: '1'}",

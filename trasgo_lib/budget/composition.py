@@ -13,7 +13,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from decimal import Decimal
+from decimal import ROUND_CEILING, Decimal
 from functools import reduce
 from typing import Any
 
@@ -38,6 +38,7 @@ from trasgo_lib.errors import BudgetError, Reason
 
 _PURE = PureEvent | LaplaceEvent | DiscreteLaplaceEvent | ExponentialMechanismEvent | NoisyMaxEvent | SparseVectorEvent
 _PLACES = 4
+_GRID = Decimal(1).scaleb(-_PLACES)
 _INTERVAL = 1e-4
 """Grid of the privacy loss distributions, nats; losses are rounded up to it."""
 
@@ -147,7 +148,8 @@ def declared_plan(events: Sequence[LossEvent], delta: Delta) -> DeclaredPlanEven
     """One event for central draws that are all declared before data is opened.
 
     Distributions are pessimistic and computed in floats; they are read at a delta one per cent smaller, far more than
-    what the floats are off, and the epsilon is rounded up to 1e-4. It is never above the sum of the epsilons.
+    what the floats are off. What is read is an exact number from there on, and rounded up to 1e-4. It is never above
+    the sum of the epsilons.
 
     Args:
         events: the draws, whatever their order.
@@ -156,8 +158,25 @@ def declared_plan(events: Sequence[LossEvent], delta: Delta) -> DeclaredPlanEven
     Raises:
         BudgetError: a draw whose distribution is not known.
     """
-    below = Delta.floor(delta.fraction * 99 / 100)
-    found = _pld(events, below, 1) if below.units else None
+    least = least_of_plan(events, Delta.floor(delta.fraction * 99 / 100))
+    rounded = Epsilon.ceil(least.quantize(_GRID, ROUND_CEILING))
+    return DeclaredPlanEvent(min(rounded, _sum(events)), delta, tuple(events))
+
+
+def least_of_plan(events: Sequence[LossEvent], delta: Delta) -> Decimal:
+    """The least epsilon that declared draws may claim: what distributions say at the whole delta, unrounded.
+
+    What :func:`declared_plan` charges is read at a smaller delta and rounded up, so it is never below this, whatever
+    the last places of the floats are on another machine.
+
+    Args:
+        events: the draws, whatever their order.
+        delta: the failure probability that is claimed, above zero.
+
+    Raises:
+        BudgetError: a draw whose distribution is not known.
+    """
+    found = _pld(events, delta, 1) if delta.units else None
     if found is None:
         raise BudgetError.of(
             Reason.UNKNOWN_NAME,
@@ -166,13 +185,18 @@ def declared_plan(events: Sequence[LossEvent], delta: Delta) -> DeclaredPlanEven
             came=", ".join(sorted({type(event).__name__ for event in events})),
             fix="Give every query an epsilon and no delta, or leave composition: pld out.",
         )
-    total = sum(cost(event).epsilon.units for event in events)
-    units = max(1, min(Epsilon.ceil(Decimal(repr(_up(found)))).units, total))
-    return DeclaredPlanEvent(Epsilon(units), delta, tuple(events))
+    # an infinite one has lost its tail to the delta; basic composition still holds
+    return max(min(Decimal(found), _sum(events).decimal), Epsilon(1).decimal)
+
+
+def _sum(events: Sequence[LossEvent]) -> Epsilon:
+    return Epsilon(sum(cost(event).epsilon.units for event in events))
 
 
 def _up(value: float | None) -> float | None:
-    return None if value is None else math.ceil(value * 10**_PLACES) / 10**_PLACES
+    if value is None or not math.isfinite(value):
+        return None
+    return math.ceil(value * 10**_PLACES) / 10**_PLACES
 
 
 def _total_rho(events: Sequence[LossEvent], max_rows: int) -> Rho | None:

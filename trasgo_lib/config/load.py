@@ -7,7 +7,7 @@ import json
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, Generic, TypeVar
 
 from pydantic import ValidationError
 
@@ -17,6 +17,7 @@ from trasgo_lib.config.faults import faults_of, in_file_order, placed_fault
 from trasgo_lib.config.keys import COLLECTION, STATISTICS, TRAINING, Pattern
 from trasgo_lib.config.release import ReleaseConfig
 from trasgo_lib.config.salvage import sound_part
+from trasgo_lib.config.sections import as_release
 from trasgo_lib.config.shape import Model
 from trasgo_lib.config.statistics import StatisticsConfig
 from trasgo_lib.config.training import TrainingConfig
@@ -32,8 +33,8 @@ _SCHEMA_DIALECT = "https://json-schema.org/draft/2020-12/schema"
 
 
 @dataclass(frozen=True, slots=True)
-class LoadedConfig:
-    """A release file that has the right shape.
+class Loaded(Generic[M]):
+    """A file that has the right shape.
 
     Args:
         config: its models.
@@ -42,7 +43,7 @@ class LoadedConfig:
         document: its values and marks.
     """
 
-    config: ReleaseConfig
+    config: M
     path: Path
     text_digest: str
     document: Document
@@ -61,56 +62,31 @@ class LoadedConfig:
         return replace(fault, where=self.document.name_of(key_path), line=mark.line, column=mark.column)
 
 
+LoadedConfig = Loaded[ReleaseConfig]
+"""A release file."""
+
+LoadedCollection = Loaded[CollectionConfig]
+"""A collection file."""
+
+
 @dataclass(frozen=True, slots=True)
-class LoadedStatistics:
-    """A statistics file that has the right shape.
+class LoadedSister(Generic[M]):
+    """A statistics file or a training file that has the right shape.
 
     Args:
         config: its models.
-        loaded: the same file without its queries, whose rules are those of release files; marks are the file's own.
+        loaded: the same file as far as the rules of release files go; marks are the file's own.
     """
 
-    config: StatisticsConfig
+    config: M
     loaded: LoadedConfig
 
 
-@dataclass(frozen=True, slots=True)
-class LoadedTraining:
-    """A training file that has the right shape.
+LoadedStatistics = LoadedSister[StatisticsConfig]
+"""A statistics file."""
 
-    Args:
-        config: its models.
-        loaded: the same file without its model, whose rules are those of release files; marks are the file's own.
-    """
-
-    config: TrainingConfig
-    loaded: LoadedConfig
-
-
-@dataclass(frozen=True, slots=True)
-class LoadedCollection:
-    """A collection file that has the right shape.
-
-    Args:
-        config: its models.
-        path: where it was read from.
-        text_digest: SHA-256 of its bytes, hex; public.
-        document: its values and marks.
-    """
-
-    config: CollectionConfig
-    path: Path
-    text_digest: str
-    document: Document
-
-    def resolve(self, text: str) -> Path:
-        """A path written in the file; relative ones start at the file's folder."""
-        return (self.path.parent / text).resolve()
-
-    def placed(self, fault: Fault, key_path: KeyPath) -> Fault:
-        """A fault found elsewhere, placed at a key."""
-        mark = self.document.mark(key_path)
-        return replace(fault, where=self.document.name_of(key_path), line=mark.line, column=mark.column)
+LoadedTraining = LoadedSister[TrainingConfig]
+"""A training file."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -135,10 +111,8 @@ def load_config(path: Path) -> LoadedConfig:
     Raises:
         ConfigError: all faults at once, each with line, column, key, what was required, what came, what to do.
     """
-    raw = _read(path)
-    document = read_document(_decoded(raw, path))
-    config = _validated(document)
-    return LoadedConfig(config, path.resolve(), hashlib.sha256(raw).hexdigest(), document)
+    opened = _open(path)
+    return opened.loaded(_modelled(opened.document, ReleaseConfig, ()))
 
 
 def load_sound_part(path: Path) -> SoundPart | None:
@@ -153,14 +127,13 @@ def load_sound_part(path: Path) -> SoundPart | None:
         None when not even the text can be read as YAML.
     """
     try:
-        raw = _read(path)
-        document = read_document(_decoded(raw, path))
+        opened = _open(path)
     except ConfigError:
         return None
-    if not isinstance(document.value, dict):
+    if not isinstance(opened.document.value, dict):
         return None
-    config, sound = sound_part(document.value)
-    return SoundPart(LoadedConfig(config, path.resolve(), hashlib.sha256(raw).hexdigest(), document), sound)
+    config, sound = sound_part(opened.document.value)
+    return SoundPart(opened.loaded(config), sound)
 
 
 def holds_queries(path: Path) -> bool:
@@ -175,10 +148,9 @@ def holds_model(path: Path) -> bool:
 
 def _has_at_top(path: Path, key: str) -> bool:
     try:
-        value = read_document(_decoded(_read(path), path)).value
+        return _open(path).has(key)
     except ConfigError:
         return False
-    return isinstance(value, dict) and key in value
 
 
 def load_statistics(path: Path) -> LoadedStatistics:
@@ -190,10 +162,9 @@ def load_statistics(path: Path) -> LoadedStatistics:
     Raises:
         ConfigError: all faults at once, each with line, column, key, what was required, what came, what to do.
     """
-    raw = _read(path)
-    document = read_document(_decoded(raw, path))
-    if isinstance(document.value, Mapping) and "queries" not in document.value:
-        is_model = "model" in document.value
+    opened = _open(path)
+    if opened.lacks("queries"):
+        is_model = opened.has("model")
         raise ConfigError.of(
             Reason.BAD_SHAPE,
             str(path),
@@ -203,9 +174,7 @@ def load_statistics(path: Path) -> LoadedStatistics:
             if is_model
             else f"Add `queries`; or run it as a release: trasgo run {path}",
         )
-    config = _modelled(document, StatisticsConfig, STATISTICS)
-    digest = hashlib.sha256(raw).hexdigest()
-    return LoadedStatistics(config, LoadedConfig(config.without_queries(), path.resolve(), digest, document))
+    return _sister(opened, StatisticsConfig, STATISTICS)
 
 
 def load_training(path: Path) -> LoadedTraining:
@@ -217,9 +186,8 @@ def load_training(path: Path) -> LoadedTraining:
     Raises:
         ConfigError: all faults at once, each with line, column, key, what was required, what came, what to do.
     """
-    raw = _read(path)
-    document = read_document(_decoded(raw, path))
-    if isinstance(document.value, Mapping) and "model" not in document.value:
+    opened = _open(path)
+    if opened.lacks("model"):
         raise ConfigError.of(
             Reason.BAD_SHAPE,
             str(path),
@@ -227,9 +195,7 @@ def load_training(path: Path) -> LoadedTraining:
             came="none, as in other files",
             fix=f"Add `model`; or look at what it is: trasgo plan {path}",
         )
-    config = _modelled(document, TrainingConfig, TRAINING)
-    digest = hashlib.sha256(raw).hexdigest()
-    return LoadedTraining(config, LoadedConfig(config.without_model(), path.resolve(), digest, document))
+    return _sister(opened, TrainingConfig, TRAINING)
 
 
 def load_collection(path: Path) -> LoadedCollection:
@@ -241,10 +207,8 @@ def load_collection(path: Path) -> LoadedCollection:
     Raises:
         ConfigError: all faults at once, each with line, column, key, what was required, what came, what to do.
     """
-    raw = _read(path)
-    document = read_document(_decoded(raw, path))
-    config = _modelled(document, CollectionConfig, COLLECTION)
-    return LoadedCollection(config, path.resolve(), hashlib.sha256(raw).hexdigest(), document)
+    opened = _open(path)
+    return opened.loaded(_modelled(opened.document, CollectionConfig, COLLECTION))
 
 
 def json_schema() -> dict[str, Any]:
@@ -265,6 +229,37 @@ def read_text(path: Path) -> str:
         ConfigError: not readable, too large, or not UTF-8.
     """
     return _decoded(_read(path), path)
+
+
+@dataclass(frozen=True, slots=True)
+class _Opened:
+    """The values of a file before its shape is judged, and what is kept of the file with them."""
+
+    document: Document
+    path: Path
+    text_digest: str
+
+    def has(self, key: str) -> bool:
+        """Whether a key stands at its top."""
+        return isinstance(self.document.value, Mapping) and key in self.document.value
+
+    def lacks(self, key: str) -> bool:
+        """Whether it has keys at its top, and this one is not among them."""
+        return isinstance(self.document.value, Mapping) and key not in self.document.value
+
+    def loaded(self, config: M) -> Loaded[M]:
+        """The file with its models."""
+        return Loaded(config, self.path, self.text_digest, self.document)
+
+
+def _open(path: Path) -> _Opened:
+    raw = _read(path)
+    return _Opened(read_document(_decoded(raw, path)), path.resolve(), hashlib.sha256(raw).hexdigest())
+
+
+def _sister(opened: _Opened, model: type[M], root: Pattern) -> LoadedSister[M]:
+    config = _modelled(opened.document, model, root)
+    return LoadedSister(config, opened.loaded(as_release(config)))
 
 
 def _read(path: Path) -> bytes:
@@ -302,10 +297,6 @@ def _decoded(raw: bytes, path: Path) -> str:
             column=column,
         )
         raise ConfigError(fault) from None
-
-
-def _validated(document: Document) -> ReleaseConfig:
-    return _modelled(document, ReleaseConfig, ())
 
 
 def _modelled(document: Document, model: type[M], root: Pattern) -> M:

@@ -8,7 +8,8 @@ from pydantic import Field, model_validator
 
 from trasgo_lib.config.columns import Column
 from trasgo_lib.config.publishing import Publish
-from trasgo_lib.config.release import Keys, LedgerSpec, Privacy, ReleaseConfig, ReleaseInfo, Source
+from trasgo_lib.config.release import Keys, LedgerSpec, Privacy, ReleaseInfo, Source
+from trasgo_lib.config.sections import same_section
 from trasgo_lib.config.shape import (
     ColumnName,
     DeltaText,
@@ -23,7 +24,6 @@ from trasgo_lib.config.shape import (
     shape_error,
 )
 
-_SAME = ReleaseConfig.model_fields
 _MOST_STEPS = 10**6
 
 
@@ -99,13 +99,11 @@ class EvaluationSpec(Model):
 class TrainingConfig(Model):
     """A whole training file: a release file with ``model`` instead of mechanisms, groups and a loop."""
 
-    format: FormatVersion = Field(description=_SAME["format"].description, examples=[1])
-    release: ReleaseInfo = Field(description=_SAME["release"].description, examples=_SAME["release"].examples)
-    source: Source = Field(description=_SAME["source"].description, examples=_SAME["source"].examples)
-    privacy: Privacy = Field(description=_SAME["privacy"].description, examples=_SAME["privacy"].examples)
-    columns: Annotated[Many[Column], at_least(1, "column")] = Field(
-        description=_SAME["columns"].description, json_schema_extra={"minItems": 1}, examples=_SAME["columns"].examples
-    )
+    format: FormatVersion = same_section("format")
+    release: ReleaseInfo = same_section("release")
+    source: Source = same_section("source")
+    privacy: Privacy = same_section("privacy")
+    columns: Annotated[Many[Column], at_least(1, "column")] = same_section("columns")
     rows: int = Field(
         ge=1,
         le=2**40,
@@ -121,21 +119,6 @@ class TrainingConfig(Model):
         description="what its published accuracy is measured on; default: none is published",
         examples=[{"epsilon": "0.1", "share": "0.2"}],
     )
-    publish: Publish = Field(description=_SAME["publish"].description, examples=_SAME["publish"].examples)
-    keys: Keys | None = Field(default=None, description=_SAME["keys"].description, examples=_SAME["keys"].examples)
-    ledger: LedgerSpec | None = Field(
-        default=None, description=_SAME["ledger"].description, examples=_SAME["ledger"].examples
-    )
-
-    def without_model(self) -> ReleaseConfig:
-        """The same file as far as source, columns, privacy and places go, which follow the rules of releases."""
-        return ReleaseConfig(
-            format=1,
-            release=self.release,
-            source=self.source,
-            privacy=self.privacy,
-            columns=self.columns,
-            publish=self.publish,
-            keys=self.keys,
-            ledger=self.ledger,
-        )
+    publish: Publish = same_section("publish")
+    keys: Keys | None = same_section("keys")
+    ledger: LedgerSpec | None = same_section("ledger")

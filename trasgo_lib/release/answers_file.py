@@ -13,6 +13,9 @@ HOWTO_USE = "HOWTO_USE.md"
 _REPORTS = ("report.md", "report.html")
 """Reports that tell every answer; those of rows tell none."""
 
+_REPORTS_OF_MODEL = (CARD, "report.html")
+"""Pages that tell weights or the accuracy."""
+
 CSV_HEADER = ("query", "type", "key", "value", "noisy", "low", "high", "reason", "post_processed")
 
 
@@ -27,8 +30,8 @@ def withdrawable(manifest: dict[str, Any]) -> list[str]:
     Args:
         manifest: of a release of rows, of answers or of a model.
     """
-    card = (CARD,) if holds_a_model(manifest) else ()
-    reports = _REPORTS if holds_answers(manifest) else card
+    pages = _REPORTS_OF_MODEL if holds_a_model(manifest) else ()
+    reports = _REPORTS if holds_answers(manifest) else pages
     paths = [str(entry["path"]) for entry in manifest["files"]]
     return [path for path in paths if path.startswith("data/") or path in reports]
 

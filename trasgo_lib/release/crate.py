@@ -49,6 +49,8 @@ _NAMES = {
     "dp_statement.md": "the same for people",
     "data/answers.json": "answers, whole numbers and choices as they were drawn and post-processed",
     "data/answers.csv": "the same answers, one row a number or choice",
+    "data/model.json": "weights of the model, and its accuracy",
+    "model_card.md": "model card: what the model is for, how good it is, and what it promises",
     "HOWTO_USE.md": "how to use these answers with their error, in Python and in R",
 }
 _CODE_LISTS = "codelists/"

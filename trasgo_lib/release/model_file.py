@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from typing import Any
 
+from trasgo_lib.reporting.answers_words import MODEL_TYPES
+
 MODEL = "data/model.json"
 CARD = "model_card.md"
 
-_TYPES = {
-    "logistic_regression": "Logistic regression",
-    "network": "Fully connected network",
-}
+COMPOSITION = "basic over all charges; Renyi over the steps of the training"
+"""By which rules the charges of a model add up: what its statement has to say."""
 
 
 def holds_a_model(manifest: dict[str, Any]) -> bool:
@@ -29,7 +29,7 @@ def card_text(model: dict[str, Any], statement: dict[str, Any]) -> str:
     lines = [
         f"# {statement['title']}",
         "",
-        f"{_TYPES[training['type']]} that predicts `{model['target']['name']}` "
+        f"{MODEL_TYPES[training['type']]} that predicts `{model['target']['name']}` "
         f"({', '.join(model['target']['labels'])}), trained with differential privacy. "
         f"Data set {statement['dataset']}, version {statement['version']}.",
         "",

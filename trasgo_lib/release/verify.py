@@ -28,7 +28,12 @@ from trasgo_lib.release.verify_answers import verify_answers
 from trasgo_lib.release.verify_claims import suffix_of, verify_channels, verify_statement
 from trasgo_lib.release.verify_data import verify_data
 from trasgo_lib.release.verify_files import verify_files
-from trasgo_lib.release.verify_metadata import Published, verify_answers_metadata, verify_metadata
+from trasgo_lib.release.verify_metadata import (
+    Published,
+    verify_answers_metadata,
+    verify_metadata,
+    verify_model_metadata,
+)
 from trasgo_lib.release.verify_model import verify_model
 from trasgo_lib.release.verify_signature import signature_state, verify_crate, verify_signature
 from trasgo_lib.release.verify_stated import verify_stated
@@ -110,7 +115,10 @@ def _verify(
         yield from verify_answers_metadata(store, prefix, Published(manifest, {}, statement))
         return
     if is_model:
-        yield from verify_model(store, prefix, found["manifest"], found["model"], found["model_statement"])
+        manifest, statement = found["manifest"], found["model_statement"]
+        yield from verify_crate(store, prefix, manifest)
+        yield from verify_model(store, prefix, manifest, found["model"], statement)
+        yield from verify_model_metadata(store, prefix, Published(manifest, {}, statement))
         return
     manifest, channel_file, statement = found["manifest"], found["channel"], found["statement"]
     yield from _verify_real(manifest, statement)

@@ -37,7 +37,7 @@ from trasgo_lib.noise import (
 from trasgo_lib.release.answers_file import ANSWERS, ANSWERS_CSV, csv_rows
 from trasgo_lib.release.package import STATEMENT
 from trasgo_lib.release.verification import VerificationResult, failed, judge
-from trasgo_lib.release.verify_charges import neighbours_of, total_of, verify_charges
+from trasgo_lib.release.verify_charges import composition_of, neighbours_of, total_of, verify_charges
 from trasgo_lib.release.verify_sensitivity import Moves, Question, derive, question_of
 from trasgo_lib.release.verify_values import verify_values
 from trasgo_lib.storage import ObjectStore
@@ -86,6 +86,8 @@ def _verify_costs(statement: dict[str, Any]) -> Iterator[VerificationResult]:
     yield from verify_charges(statement)
     required = neighbours_of(statement)
     yield judge("neighbours", STATEMENT, required, statement["neighbours"], Reason.CLAIM_NOT_CERTIFIED)
+    rules = composition_of(statement)
+    yield judge("composition", STATEMENT, rules, statement["composition"], Reason.CLAIM_NOT_CERTIFIED)
     for query in statement["queries"]:
         charged = cost(event_from_json(query["event"]))
         yield judge("cost of its event", query["name"], charged.to_json(), query["cost"], Reason.CLAIM_NOT_CERTIFIED)

@@ -113,13 +113,34 @@ def neighbours_of(statement: dict[str, Any]) -> str:
     return f"same rows per unit; the values of one unit are replaced{told}"
 
 
+def composition_of(statement: dict[str, Any]) -> str:
+    """By which rules the queries of a statement add up, in words: what its ``composition`` has to say.
+
+    Args:
+        statement: the ``queries`` and ``charges`` of a statement of answers.
+    """
+    charges = statement.get("charges", ())
+    paid = {name for charge in charges for name in charge["queries"]}
+    told = [_composed(event_from_json(charge["event"])) for charge in charges]
+    if len(told) == 1 and paid == {query["name"] for query in statement["queries"]}:
+        return told[0]
+    return "; ".join(["basic", *told])
+
+
+def _composed(event: LossEvent) -> str:
+    if isinstance(event, PartitionEvent | FixedPartitionEvent):
+        return f"parallel over the parts of {event.name}, basic within each"
+    if isinstance(event, DeclaredPlanEvent):
+        return "privacy loss distributions over queries that were declared in advance"
+    return "basic"
+
+
 def _verify_plan(event: DeclaredPlanEvent, where: str) -> VerificationResult:
     """The claimed epsilon is computed again; only a package that has such a plan loads heavy libraries."""
-    from trasgo_lib.budget.composition import declared_plan
+    from trasgo_lib.budget.composition import least_of_plan
 
-    least = declared_plan(event.events, event.delta).epsilon
-    # floats on another machine may differ in the last of the four places that are kept
-    holds = event.epsilon.units >= least.units - 100
+    least = least_of_plan(event.events, event.delta)
+    holds = event.epsilon.decimal >= least
     came = "no less" if holds else event.epsilon.text
-    required = "no less" if holds else f"at least {least.text}"
+    required = "no less" if holds else f"at least {least:.9f}"
     return judge("composed loss", where, required, came, Reason.CLAIM_NOT_CERTIFIED)

@@ -90,6 +90,17 @@ def verify_answers_metadata(store: ObjectStore, prefix: str, published: Publishe
     yield from _verified(store, prefix, published, _CHECKS_OF_ANSWERS)
 
 
+def verify_model_metadata(store: ObjectStore, prefix: str, published: Published) -> Iterator[VerificationResult]:
+    """Hold the metadata files of a model against it.
+
+    Args:
+        store: where the package stands.
+        prefix: its prefix; empty when the store's root is the package.
+        published: what the rest of the package says; its channels are empty.
+    """
+    yield from _verified(store, prefix, published, _CHECKS_OF_MODELS)
+
+
 _Checks = Mapping[str, Callable[[bytes, Published], Iterator[VerificationResult]]]
 
 
@@ -191,6 +202,17 @@ def _dp_statement(content: bytes, published: Published) -> Iterator[Verification
     yield judge("amounts", DP_STATEMENT, amounts, stated, Reason.CLAIM_NOT_CERTIFIED)
 
 
+def _central_statement(content: bytes, published: Published) -> Iterator[VerificationResult]:
+    """As for rows; and composition and what is not covered are those of the statement."""
+    yield from _dp_statement(content, published)
+    deployment = documents.parse(content, "dp_statement")["registry"]["deployment"]
+    rules, uncovered = published.statement["composition"], "; ".join(published.statement["not_covered"])
+    told = deployment["implementation"]["composition"].casefold().startswith(f"{rules.casefold()};")
+    yield judge("composition", DP_STATEMENT, True, told, Reason.CLAIM_NOT_CERTIFIED)
+    stated = deployment["dp_variant"]["unprotected_quantities"]
+    yield judge("not covered", DP_STATEMENT, uncovered, stated, Reason.CLAIM_NOT_CERTIFIED)
+
+
 def _same_codes(path: str, required: Mapping[str, Any], came: Mapping[str | None, Any]) -> VerificationResult:
     """Whether code lists are those of the channel file; they can be long, so columns are named and codes are not."""
     columns = required.keys() | came.keys()
@@ -201,7 +223,7 @@ def _same_codes(path: str, required: Mapping[str, Any], came: Mapping[str | None
     return failed("codes", path, words, f"others in {', '.join(others)}", Reason.SCHEMA_VIOLATION)
 
 
-def _answers_package(content: bytes, published: Published) -> Iterator[VerificationResult]:
+def _central_package(content: bytes, published: Published) -> Iterator[VerificationResult]:
     document = documents.parse(content, "datapackage")
     named = f"{document['name']}/{document['version']}"
     yield judge("same release", DATA_PACKAGE, published.release, named, Reason.SCHEMA_VIOLATION)
@@ -231,4 +253,5 @@ _CHECKS: _Checks = {
     DP_STATEMENT: _dp_statement,
 }
 
-_CHECKS_OF_ANSWERS: _Checks = {DATA_PACKAGE: _answers_package, CSVW: _answers_csvw, DCAT: _dcat}
+_CHECKS_OF_MODELS: _Checks = {DATA_PACKAGE: _central_package, DCAT: _dcat, DP_STATEMENT: _central_statement}
+_CHECKS_OF_ANSWERS: _Checks = {**_CHECKS_OF_MODELS, CSVW: _answers_csvw}

@@ -22,7 +22,8 @@ from trasgo_lib.data import CategoryDomain, domain_from_description
 from trasgo_lib.errors import Reason, TrasgoError
 from trasgo_lib.noise import laplace_half_width, laplace_scale
 from trasgo_lib.noise.discrete_gaussian import MISSING_AT_MOST
-from trasgo_lib.release.model_file import CARD, MODEL, card_text
+from trasgo_lib.release.manifest import MANIFEST
+from trasgo_lib.release.model_file import CARD, COMPOSITION, MODEL, card_text
 from trasgo_lib.release.package import STATEMENT
 from trasgo_lib.release.verification import VerificationResult, failed, judge
 from trasgo_lib.storage import ObjectStore
@@ -50,6 +51,10 @@ def verify_model(
         yield judge(f"same {key}", STATEMENT, manifest[key], statement[key], Reason.SCHEMA_VIOLATION)
     corrected = (statement["supersedes"] or {}).get("version")
     yield judge("same superseded version", STATEMENT, manifest["supersedes"], corrected, Reason.SCHEMA_VIOLATION)
+    yield judge("composition", STATEMENT, COMPOSITION, statement["composition"], _NOT_CERTIFIED)
+    yield judge(
+        "column that is predicted", MANIFEST, [model["target"]["name"]], manifest["columns"], Reason.SCHEMA_VIOLATION
+    )
     # gradients are clipped by row; and the accountant's work grows with the rows of a unit
     yield judge("rows of a unit", STATEMENT, 1, statement["max_rows"], _NOT_CERTIFIED)
     if statement["max_rows"] != 1:

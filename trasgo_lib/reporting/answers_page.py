@@ -8,11 +8,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from trasgo_lib.amounts import Epsilon
-from trasgo_lib.plan.words import even_guess, odds_factor, strength
 from trasgo_lib.reporting import answers_words as words
 from trasgo_lib.reporting.answers_words import Document
+from trasgo_lib.reporting.central_sections import promise_section, strength_section
 from trasgo_lib.reporting.charts import AnswerMark, Bar, answer_columns, answer_rows, stacked_bars
-from trasgo_lib.reporting.figures import bound_text, percent_text
 from trasgo_lib.reporting.markup import (
     Html,
     Page,
@@ -25,7 +24,6 @@ from trasgo_lib.reporting.markup import (
     paragraph,
     table,
 )
-from trasgo_lib.reporting.strength import BELIEFS, belief_after
 
 _ROWS_IN_A_CHART = 30
 _COLUMNS_IN_A_CHART = 200
@@ -48,7 +46,11 @@ def render_answers_page(statement: Document, answers: Document, *, is_signed: bo
     lead.append(key_facts(_key_facts(statement, answers)))
     sections = [_overview(statement, pairs)]
     sections += [_answer(place, *pair, words.charge_of(pair[0], statement)) for place, pair in enumerate(pairs, 1)]
-    sections += [_promise(statement), _strength(statement), _budget(statement), _noise(pairs)]
+    sections += [
+        promise_section(statement, "its answers", words.ONCE),
+        strength_section(statement, "all answers together"),
+    ]
+    sections += [_budget(statement), _noise(pairs)]
     sections += [_use(), _verify(statement, is_signed)]
     return Page(
         title=statement["title"],
@@ -155,45 +157,6 @@ def _chart(key: str, query: Document, answer: Document) -> Iterator[Html]:
         svg = answer_columns(key, shown, axis, ", ".join(answer["cells"][0]["key"]))
     said = f"{answer['name']}: {axis} by cell, with 95 % intervals. All values are in the table below."
     yield figure(svg, said, f"{caption}All values are in the table below.")
-
-
-def _promise(statement: Document) -> Section:
-    head, body = ("amount", "epsilon", "delta"), []
-    cap = {"epsilon": statement["epsilon_guarantee"], "delta": statement["delta_guarantee"]}
-    amounts = (("cap of this version", cap), ("spent by its answers", statement["spent"]),
-               ("account to date", statement["account_to_date"]))  # fmt: skip
-    rows = [(name, amount["epsilon"], amount["delta"]) for name, amount in amounts]
-    body = [
-        paragraph(statement["guarantee"]),
-        table("amounts", "Privacy loss of one privacy unit", head, rows),
-        paragraph(
-            "Protected:",
-            f"{words.unit_words(statement)}.",
-            "Compared are files with the",
-            f"{statement['neighbours']}.",
-        ),
-        paragraph(words.ONCE),
-        "<h3>Not covered</h3>",
-        bullets(statement["not_covered"]),
-    ]
-    return Section("promised", "What is promised, and to whom", tuple(body))
-
-
-def _strength(statement: Document) -> Section:
-    spent = words.epsilon_of(statement["spent"])
-    lead = (
-        f"Someone who compares any two records that {words.unit_words(statement).partition(',')[0]} might have"
-        f"{words.kept_words(statement)} can have their odds changed by a factor of at most e^{spent.text} ="
-        f" {odds_factor(spent)} by all answers together,"
-        f" whatever else they know. By custom the protection is called {strength(spent)}. An even guess becomes at"
-        f" most {even_guess(spent)}; these are bounds for the worst pair of records."
-    )
-    if statement["spent"]["delta"] != "0":
-        lead += " With the probability delta, stated above, these bounds may not hold."
-    rows = [(percent_text(float(before)), bound_text(belief_after(float(before), spent))) for before in BELIEFS]
-    head = ("believed before", "believed after, at most")
-    caption = "What a belief in one of two records can become"
-    return Section("strength", "How strong this is", (paragraph(lead), table("beliefs", caption, head, rows)))
 
 
 def _budget(statement: Document) -> Section:

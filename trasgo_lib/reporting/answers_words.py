@@ -43,6 +43,9 @@ ONCE = (
     "The noise of each answer was drawn once, from the operating system's secure random numbers, and stored before it"
     " was used. It is not keyed, so nobody can draw it again, the office included; a rerun serves the stored answer."
 )
+MODEL_TYPES = {"logistic_regression": "Logistic regression", "network": "Fully connected network"}
+"""Kinds of models in words."""
+
 _PURE = frozenset({"quantile", "median", "minimum", "maximum", "best", "top"})
 
 

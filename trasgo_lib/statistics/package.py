@@ -12,13 +12,9 @@ from typing import Any
 from trasgo_lib.budget import Cost
 from trasgo_lib.plan import NOT_COVERED
 from trasgo_lib.release import (
-    ENVELOPE,
-    MANIFEST,
     REPORT,
     REPORT_PAGE,
-    SIGNING_KEY,
     STATEMENT,
-    SUMS,
     Signing,
     StagedFile,
     StagedPackage,
@@ -27,9 +23,9 @@ from trasgo_lib.release import (
 )
 from trasgo_lib.release.answers_file import ANSWERS, ANSWERS_CSV, HOWTO_USE, csv_rows
 from trasgo_lib.release.corrections import supersedes_document
-from trasgo_lib.release.crate import CRATE, CrateFacts, crate_of
-from trasgo_lib.release.envelope import envelope_bytes, signed_statement
-from trasgo_lib.release.manifest import sums_text
+from trasgo_lib.release.crate import CrateFacts
+from trasgo_lib.release.finishing import finish_package
+from trasgo_lib.release.verify_charges import composition_of
 from trasgo_lib.reporting import metadata
 from trasgo_lib.reporting.answers_howto import answers_howto
 from trasgo_lib.reporting.answers_report import answers_report
@@ -84,6 +80,10 @@ def answers_document(facts: StatisticsFacts, answers: Sequence[Answer]) -> dict[
 def statement_document(facts: StatisticsFacts) -> dict[str, Any]:
     """The content of ``statement.json`` of a statistics package, format 1."""
     base = facts.plan.base
+    asked = {
+        "queries": [query_document(query, facts.plan.rows) for query in facts.plan.queries],
+        **shared_charges(facts.plan),
+    }
     return {
         "format": 1,
         "kind": "statistics",
@@ -95,7 +95,7 @@ def statement_document(facts: StatisticsFacts) -> dict[str, Any]:
         "unit": base.privacy_unit,
         "max_rows": base.max_rows,
         "neighbours": "same rows per unit; the values of one unit are replaced" + kept_parts(facts.plan),
-        "composition": "basic",
+        "composition": composition_of(asked),
         "epsilon_guarantee": base.epsilon_total.text,
         "delta_guarantee": base.delta_total.text,
         "spent": facts.plan.cost.to_json(),
@@ -103,8 +103,7 @@ def statement_document(facts: StatisticsFacts) -> dict[str, Any]:
         "not_covered": [*NOT_COVERED, *uncovered_parts(facts.plan)],
         "interval": "95 % each by itself; it counts the noise of the answer and nothing else",
         "columns": column_documents(base),
-        "queries": [query_document(query, facts.plan.rows) for query in facts.plan.queries],
-        **shared_charges(facts.plan),
+        **asked,
         "created": facts.created,
         "library_version": facts.library_version,
         "commit": facts.commit,
@@ -143,21 +142,8 @@ def stage_statistics(
         write_staged(HOWTO_USE, answers_howto(statement, content).encode(), work),
         *_standards(facts, data, statement, work),
     ]
-    if signing is not None:
-        described.append(write_staged(SIGNING_KEY, signing.key.public.to_pem(), work))
-    crate = crate_of(_crate_facts(facts, statement), described, is_signed=signing is not None)
-    written = [*described, write_staged(CRATE, documents.dump(crate, "crate"), work)]
-    written.append(write_staged(SUMS, sums_text(written).encode(), work))
-    key_id = None if signing is None else signing.key.public.key_id
-    manifest = _manifest(facts, written, key_id)
-    listing = write_staged(MANIFEST, documents.dump(manifest, "manifest"), work)
-    if signing is None or key_id is None:
-        return StagedPackage((*written, listing))
-    superseded = facts.plan.base.config.release.supersedes
-    note = None if superseded is None else superseded.note
-    signed = signed_statement(manifest, [*written, listing], signing.anchors, key_id, note)
-    envelope = write_staged(ENVELOPE, envelope_bytes(signed, signing.key), work)
-    return StagedPackage((*written, envelope, listing))
+    names = [query.name for query in facts.plan.queries]
+    return finish_package(described, _crate_facts(facts, statement), facts.rows, names, work, signing)
 
 
 def _standards(
@@ -165,7 +151,7 @@ def _standards(
 ) -> Iterator[StagedFile]:
     """The metadata that fit answers; a codebook of microdata (DDI) does not."""
     base = facts.plan.base
-    description = metadata.AnswersDescription(
+    description = metadata.CentralDescription(
         info=base.config.release,
         dataset=base.dataset,
         version=base.version,
@@ -173,12 +159,18 @@ def _standards(
         rows=facts.rows,
         data=data,
         privacy_in_words=_in_words(facts),
+        content_words="Answers",
+        kind_words="Statistics with noise",
+        pages=(metadata.CODEBOOK, REPORT_PAGE, HOWTO_USE),
     )
     yield write_staged(metadata.CODEBOOK, metadata.answers_codebook(description, statement), work)
     yield write_staged(metadata.CSVW, documents.dump(metadata.answers_csvw(description), "csvw"), work)
     package = metadata.answers_data_package(description)
     yield write_staged(metadata.DATA_PACKAGE, documents.dump(package, "datapackage"), work)
     yield write_staged(metadata.DCAT, documents.dump(metadata.dcat_document(description), "dcat"), work)
+    registry = metadata.central_deployment(description, statement)
+    yield write_staged(metadata.DP_STATEMENT, documents.dump(registry, "dp_statement"), work)
+    yield write_staged(metadata.DP_STATEMENT_TEXT, metadata.deployment_text(registry), work)
 
 
 def _in_words(facts: StatisticsFacts) -> str:
@@ -186,11 +178,6 @@ def _in_words(facts: StatisticsFacts) -> str:
     delta = f" and delta {spent.delta.text}" if spent.delta.units else ""
     told = _GUARANTEE + guarantee_of_parts(facts.plan)
     return f"All answers of this version together cost epsilon {spent.epsilon.text}{delta}. {told}"
-
-
-def _composed(plan: StatisticsPlan) -> str:
-    together = [charge.name for charge in plan.charges if charge.words]
-    return f"charged together as {', '.join(together)}" if together else "under basic composition"
 
 
 def _crate_facts(facts: StatisticsFacts, statement: dict[str, Any]) -> CrateFacts:
@@ -202,7 +189,7 @@ def _crate_facts(facts: StatisticsFacts, statement: dict[str, Any]) -> CrateFact
         created=facts.created,
         library_version=facts.library_version,
         commit=facts.commit,
-        made=f"noisy answers of a trusted curator, {_composed(facts.plan)}",
+        made=f"noisy answers of a trusted curator; composition: {statement['composition']}",
         conditions=_in_words(facts),
         claims={
             "epsilon_guarantee": statement["epsilon_guarantee"],
@@ -211,27 +198,6 @@ def _crate_facts(facts: StatisticsFacts, statement: dict[str, Any]) -> CrateFact
             "delta_spent": spent.delta.text,
         },
     )
-
-
-def _manifest(facts: StatisticsFacts, files: Sequence[StagedFile], key_id: str | None) -> dict[str, Any]:
-    base = facts.plan.base
-    superseded = base.config.release.supersedes
-    return {
-        "format": 1,
-        "dataset": base.dataset,
-        "version": base.version,
-        "supersedes": None if superseded is None else superseded.version,
-        "created": facts.created,
-        "rows": facts.rows,
-        "columns": [query.name for query in facts.plan.queries],
-        "library_version": facts.library_version,
-        "commit": facts.commit,
-        "signature": None if key_id is None else {"path": ENVELOPE, "key_id": key_id},
-        "files": [
-            {"path": file.key, "sha256": file.sha256, "bytes": file.bytes}
-            for file in sorted(files, key=lambda file: file.key)
-        ],
-    }
 
 
 def _csv(content: dict[str, Any]) -> bytes:

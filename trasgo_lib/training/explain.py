@@ -8,8 +8,13 @@ from trasgo_lib.budget import cost, event_to_json
 from trasgo_lib.training.model import MODEL, TrainingPlan
 
 
-def explain_training(plan: TrainingPlan) -> dict[str, Any]:
-    """The plan as strict JSON; all of it public."""
+def explain_training(plan: TrainingPlan, confirmed: float | None = None) -> dict[str, Any]:
+    """The plan as strict JSON; all of it public.
+
+    Args:
+        plan: the compiled plan.
+        confirmed: what :func:`pld_epsilon` said of it; None where it was not asked.
+    """
     base = plan.base
     return {
         "format": 1,
@@ -22,7 +27,7 @@ def explain_training(plan: TrainingPlan) -> dict[str, Any]:
         "epsilon_total": base.epsilon_total.text,
         "delta_total": base.delta_total.text,
         "training": training_document(plan),
-        "pld_epsilon": pld_epsilon(plan),
+        "pld_epsilon": confirmed,
     }
 
 
@@ -69,14 +74,18 @@ def sensitivity_in_words(plan: TrainingPlan) -> str:
 
 
 def pld_epsilon(plan: TrainingPlan) -> float:
-    """What privacy loss distributions say of the steps: a confirmation, which loads scipy and is never charged."""
+    """What privacy loss distributions say of the steps: a second accountant, never charged.
+
+    It loads scipy, and takes as long as all else that a plan does (2 s of a core on the demonstration), so it is
+    computed where it is asked for, and once by a training before it is charged.
+    """
     from trasgo_lib.budget.composition import pld_epsilon_of_sampled_gaussian
 
     return pld_epsilon_of_sampled_gaussian(plan.event)
 
 
-def render_training(plan: TrainingPlan) -> str:
-    """The plan as text for a terminal."""
+def render_training(plan: TrainingPlan, confirmed: float | None = None) -> str:
+    """The plan as text for a terminal; arguments as of :func:`explain_training`."""
     base, total = plan.base, plan.cost
     return "\n".join(
         [
@@ -86,7 +95,7 @@ def render_training(plan: TrainingPlan) -> str:
             "",
             *_steps_in_words(plan),
             "",
-            *_charges_in_words(plan),
+            *_charges_in_words(plan, confirmed),
             "",
             "Neighbours: files with the same number of rows, in which one unit's row is replaced: one row is taken out",
             "and another put in. So this epsilon is about twice the one that libraries for add-or-remove neighbours",
@@ -114,10 +123,19 @@ def _steps_in_words(plan: TrainingPlan) -> list[str]:
     ]
 
 
-def _charges_in_words(plan: TrainingPlan) -> list[str]:
+def _charges_in_words(plan: TrainingPlan, confirmed: float | None) -> list[str]:
     charged = {name: cost(event, plan.base.max_rows) for name, event in plan.charges}
+    steps = charged[MODEL]
+    second = (
+        "trasgo plan --confirm asks privacy loss distributions, too."
+        if confirmed is None
+        else (
+            f"Privacy loss distributions confirm it: {confirmed:.4f}."
+            if confirmed <= steps.epsilon.decimal
+            else f"Privacy loss distributions, whose bound for a replaced row is wider here, say {confirmed:.4f}."
+        )
+    )
     return [
         *(f"{name}: epsilon {one.epsilon.text}, delta {one.delta.text}" for name, one in charged.items()),
-        f"Renyi accountant: epsilon {charged[MODEL].epsilon.text} at delta {charged[MODEL].delta.text}, charged. "
-        f"Privacy loss distributions confirm it: {pld_epsilon(plan):.4f}.",
+        f"Renyi accountant: epsilon {steps.epsilon.text} at delta {steps.delta.text}, charged. {second}",
     ]

@@ -12,8 +12,6 @@ from numpy.typing import NDArray
 
 from trasgo_lib.data import CategoryDomain, DateDomain, Domain, NumberDomain, domain_from_description
 from trasgo_lib.errors import InputContractError, Reason
-from trasgo_lib.release import documents
-from trasgo_lib.release.model_file import MODEL
 from trasgo_lib.storage import ObjectStore, open_store
 from trasgo_lib.training.features import EncodedRows, Feature, encoded
 from trasgo_lib.training.network import WEIGHT_BITS, Matrix, activations, shares
@@ -89,6 +87,10 @@ def open_model(location: str | Path | ObjectStore, prefix: str = "") -> Model:
         VerificationError: it is not a model of a form this version knows.
         StoreError: it cannot be reached.
     """
+    # imported late: a plan imports this room, and reads no package
+    from trasgo_lib.release import documents
+    from trasgo_lib.release.model_file import MODEL
+
     store = location if isinstance(location, ObjectStore) else open_store(location, create=False)
     inside = prefix.strip("/")
     document = documents.parse(store.get(f"{inside}/{MODEL}" if inside else MODEL), "model")

@@ -1,8 +1,8 @@
-"""The published package of a model: weights, statement, card, sums, signature, manifest."""
+"""The published package of a model: weights, statement, card, report, metadata, sums, signature, manifest."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -11,11 +11,8 @@ from trasgo_lib.budget import Cost, cost, event_to_json
 from trasgo_lib.noise.scales import laplace_half_width, laplace_scale
 from trasgo_lib.plan import NOT_COVERED
 from trasgo_lib.release import (
-    ENVELOPE,
-    MANIFEST,
-    SIGNING_KEY,
+    REPORT_PAGE,
     STATEMENT,
-    SUMS,
     Signing,
     StagedFile,
     StagedPackage,
@@ -23,13 +20,14 @@ from trasgo_lib.release import (
     write_staged,
 )
 from trasgo_lib.release.corrections import supersedes_document
-from trasgo_lib.release.envelope import envelope_bytes, signed_statement
-from trasgo_lib.release.manifest import sums_text
-from trasgo_lib.release.model_file import CARD, MODEL, card_text
-from trasgo_lib.reporting.wording import partition_words
+from trasgo_lib.release.crate import CrateFacts
+from trasgo_lib.release.finishing import finish_package
+from trasgo_lib.release.model_file import CARD, COMPOSITION, MODEL, card_text
+from trasgo_lib.reporting import metadata
+from trasgo_lib.reporting.wording import COMPUTATIONAL_ASSUMPTION, partition_words
 from trasgo_lib.training.explain import training_document
 from trasgo_lib.training.fitting import Fitted
-from trasgo_lib.training.model import TrainingPlan
+from trasgo_lib.training.model import ACCURACY, TrainingPlan
 from trasgo_lib.training.network import ACTIVATION_BITS, HIGHEST, WEIGHT_BITS
 
 _GUARANTEE = (
@@ -37,7 +35,7 @@ _GUARANTEE = (
     "at most what the stated epsilon and delta allow, compared with a file in which that row is replaced by another. "
     "The steps of the training are charged by their Renyi divergence, for one row taken out and another put in. The "
     "office holds the raw file: this is differential privacy with a trusted curator. The noise of the training is "
-    "keyed: whoever holds the version's key can take it off again."
+    f"keyed: whoever holds the version's key can take it off again. {COMPUTATIONAL_ASSUMPTION}"
 )
 
 
@@ -119,7 +117,7 @@ def statement_document(facts: ModelFacts) -> dict[str, Any]:
         "unit": base.privacy_unit,
         "max_rows": base.max_rows,
         "neighbours": "same number of rows; the row of one unit is replaced" + (of_part and ", and it keeps its part"),
-        "composition": "basic over training and evaluation; Renyi over the steps of the training",
+        "composition": COMPOSITION,
         "rows": facts.fitted.rows,
         "epsilon_guarantee": base.epsilon_total.text,
         "delta_guarantee": base.delta_total.text,
@@ -148,43 +146,71 @@ def stage_model(facts: ModelFacts, work: Path, signing: Signing | None) -> Stage
     Returns:
         The whole package, manifest last.
     """
+    # imported late: it loads what draws charts
+    from trasgo_lib.reporting.model_page import render_model_page
+
     model, statement = model_document(facts), statement_document(facts)
-    written = [
-        write_staged(MODEL, documents.dump(model, "model"), work),
+    about, is_signed = facts.plan.base.config.release.description, signing is not None
+    page = render_model_page(statement, model, is_signed=is_signed, description=about)
+    data = write_staged(MODEL, documents.dump(model, "model"), work)
+    described = [
+        data,
         write_staged(STATEMENT, documents.dump(statement, "model_statement"), work),
         write_staged(CARD, card_text(model, statement).encode(), work),
+        write_staged(REPORT_PAGE, page.encode(), work),
+        *_standards(facts, data, model, statement, work),
     ]
-    if signing is not None:
-        written.append(write_staged(SIGNING_KEY, signing.key.public.to_pem(), work))
-    written.append(write_staged(SUMS, sums_text(written).encode(), work))
-    key_id = None if signing is None else signing.key.public.key_id
-    manifest = _manifest(facts, written, key_id)
-    listing = write_staged(MANIFEST, documents.dump(manifest, "manifest"), work)
-    if signing is None or key_id is None:
-        return StagedPackage((*written, listing))
-    superseded = facts.plan.base.config.release.supersedes
-    note = None if superseded is None else superseded.note
-    signed = signed_statement(manifest, [*written, listing], signing.anchors, key_id, note)
-    envelope = write_staged(ENVELOPE, envelope_bytes(signed, signing.key), work)
-    return StagedPackage((*written, envelope, listing))
+    columns = [facts.plan.spec.target]
+    return finish_package(described, _crate_facts(facts, statement), facts.fitted.rows, columns, work, signing)
 
 
-def _manifest(facts: ModelFacts, files: Sequence[StagedFile], key_id: str | None) -> dict[str, Any]:
+def _standards(
+    facts: ModelFacts, data: StagedFile, model: dict[str, Any], statement: dict[str, Any], work: Path
+) -> Iterator[StagedFile]:
+    """The metadata that fit a model: no table, so no CSV on the Web, and no codebook of microdata (DDI)."""
     base = facts.plan.base
-    superseded = base.config.release.supersedes
-    return {
-        "format": 1,
-        "dataset": base.dataset,
-        "version": base.version,
-        "supersedes": None if superseded is None else superseded.version,
-        "created": facts.created,
-        "rows": facts.fitted.rows,
-        "columns": [facts.plan.spec.target],
-        "library_version": facts.library_version,
-        "commit": facts.commit,
-        "signature": None if key_id is None else {"path": ENVELOPE, "key_id": key_id},
-        "files": [
-            {"path": file.key, "sha256": file.sha256, "bytes": file.bytes}
-            for file in sorted(files, key=lambda file: file.key)
-        ],
-    }
+    description = metadata.CentralDescription(
+        info=base.config.release,
+        dataset=base.dataset,
+        version=base.version,
+        created=facts.created,
+        rows=facts.fitted.rows,
+        data=(data,),
+        privacy_in_words=_in_words(facts),
+        content_words="Model",
+        kind_words="Model trained with noise",
+        pages=(metadata.CODEBOOK, REPORT_PAGE, CARD),
+    )
+    yield write_staged(metadata.CODEBOOK, metadata.model_codebook(description, model), work)
+    package = metadata.model_data_package(description)
+    yield write_staged(metadata.DATA_PACKAGE, documents.dump(package, "datapackage"), work)
+    yield write_staged(metadata.DCAT, documents.dump(metadata.dcat_document(description), "dcat"), work)
+    registry = metadata.central_deployment(description, statement)
+    yield write_staged(metadata.DP_STATEMENT, documents.dump(registry, "dp_statement"), work)
+    yield write_staged(metadata.DP_STATEMENT_TEXT, metadata.deployment_text(registry), work)
+
+
+def _in_words(facts: ModelFacts) -> str:
+    spent, is_paid = facts.plan.cost, any(name == ACCURACY for name, _ in facts.plan.charges)
+    what = "The model and its accuracy" if is_paid else "The model"
+    return f"{what} cost epsilon {spent.epsilon.text} and delta {spent.delta.text}. {_GUARANTEE}"
+
+
+def _crate_facts(facts: ModelFacts, statement: dict[str, Any]) -> CrateFacts:
+    base, spent = facts.plan.base, facts.plan.cost
+    return CrateFacts(
+        info=base.config.release,
+        dataset=base.dataset,
+        version=base.version,
+        created=facts.created,
+        library_version=facts.library_version,
+        commit=facts.commit,
+        made=f"training with noise by a trusted curator (DP-SGD); composition: {statement['composition']}",
+        conditions=_in_words(facts),
+        claims={
+            "epsilon_guarantee": statement["epsilon_guarantee"],
+            "delta_guarantee": statement["delta_guarantee"],
+            "epsilon_spent": spent.epsilon.text,
+            "delta_spent": spent.delta.text,
+        },
+    )

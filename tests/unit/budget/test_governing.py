@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import math
 from dataclasses import FrozenInstanceError, fields
+from decimal import Decimal
 from typing import get_args
 
 import pytest
@@ -36,7 +37,7 @@ from trasgo_lib.budget import (
     event_from_json,
     event_to_json,
 )
-from trasgo_lib.budget.composition import compositions, declared_plan
+from trasgo_lib.budget.composition import compositions, declared_plan, least_of_plan
 from trasgo_lib.errors import BudgetError, ConfigError, Reason
 
 BASIC = Composition("basic")
@@ -241,6 +242,18 @@ def test_a_plan_in_advance_is_one_charge_for_its_composed_loss() -> None:
     # where the account is in rho, its draws are charged, and no claim of the plan enters
     assert charge(plan, ZCDP) == rho("0.15")
     assert declared_plan(draws[:1], delta).epsilon <= eps("0.1")
+
+
+@pytest.mark.parametrize("delta", ["1e-3", "1e-6", "1e-9", "1e-12", "2e-15"])
+@pytest.mark.parametrize("count", [1, 3, 7, 50])
+def test_a_plan_is_charged_on_an_exact_grid_and_never_below_what_its_claim_needs(count: int, delta: str) -> None:
+    """Rounded up from the exact value of the float, at a smaller delta; at 2e-15 no tail is left to give away."""
+    draws = [NoisyMaxEvent(eps("0.123457"))] * count
+    plan, total = declared_plan(draws, Delta.parse(delta)), count * eps("0.123457").units
+    least = least_of_plan(draws, Delta.parse(delta))
+    assert plan.epsilon.decimal >= least and plan.epsilon.units <= total
+    assert plan.epsilon.units % 100 == 0 or plan.epsilon.units == total
+    assert plan.epsilon.decimal - least <= Decimal("0.02") or delta == "2e-15"
 
 
 def test_a_plan_with_a_draw_of_unknown_distribution_is_refused() -> None:

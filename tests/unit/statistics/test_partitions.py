@@ -12,7 +12,8 @@ import pytest
 from asked import KEY, rows_of, text_of
 
 from trasgo_lib.amounts import Delta, Epsilon
-from trasgo_lib.budget import DeclaredPlanEvent, FixedPartitionEvent, PartitionEvent
+from trasgo_lib.budget import DeclaredPlanEvent, FixedPartitionEvent, PartitionEvent, event_from_json
+from trasgo_lib.budget.composition import least_of_plan
 from trasgo_lib.errors import ConfigError, Fault, InputContractError, Reason
 from trasgo_lib.release import publish_package, verify_release
 from trasgo_lib.release.verify_charges import neighbours_of, total_of, verify_charges
@@ -222,15 +223,68 @@ def test_the_reports_show_what_was_charged_together(parted: Path) -> None:
     for name in ("report.md", "codebook.md"):
         assert "paid within partition place" in (parted / name).read_text(encoding="utf-8")
     crate = (parted / "ro-crate-metadata.json").read_text(encoding="utf-8")
-    assert "charged together as partition place" in crate and "under basic composition" not in crate
+    assert "composition: basic; parallel over the parts of place, basic within each" in crate
 
 
-def test_answers_of_a_plan_in_advance_verify(tmp_path: Path) -> None:
-    plan = _plan(tmp_path, "", ALL, ALL.replace("all", "again"), more=PLD)
-    published = _published(tmp_path, plan)
-    assert verify_release(published).passed
+@pytest.fixture(scope="module")
+def planned(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Published answers that were charged at once, by their distributions."""
+    folder = tmp_path_factory.mktemp("planned")
+    again = [ALL.replace("all", f"again{number}") for number in range(12)]
+    plan = _plan(folder, "", ALL, *again, more=PLD)
     assert explain_statistics(plan)["charges"]
-    assert "paid within declared plan" in (published / "report.md").read_text(encoding="utf-8")
+    return _published(folder, plan)
+
+
+def test_answers_of_a_plan_in_advance_verify(planned: Path) -> None:
+    assert verify_release(planned).passed, verify_release(planned).failures
+    assert "paid within declared plan" in (planned / "report.md").read_text(encoding="utf-8")
+
+
+def test_a_statement_says_by_which_rules_it_adds_up(parted: Path, planned: Path, tmp_path: Path) -> None:
+    told = {}
+    whole = _published(tmp_path, _plan(tmp_path, "", ALL))
+    for name, folder in (("parts", parted), ("plan", planned), ("alone", whole)):
+        told[name] = json.loads((folder / "statement.json").read_text(encoding="utf-8"))["composition"]
+        registry = json.loads((folder / "dp_statement.json").read_text(encoding="utf-8"))["registry"]["deployment"]
+        assert told[name] in registry["privacy_loss"]["privacy_parameters_details"]
+    assert told == {
+        "parts": "basic; parallel over the parts of place, basic within each",
+        "plan": "privacy loss distributions over queries that were declared in advance",
+        "alone": "basic",
+    }
+
+
+def _changed(folder: Path, to: Path, edit: Callable[[dict[str, Any]], object]) -> set[str]:
+    """Names of the checks that fail when the statement is another one, beside those of its bytes."""
+    shutil.copytree(folder, to)
+    statement = json.loads((to / "statement.json").read_text(encoding="utf-8"))
+    edit(statement)
+    (to / "statement.json").write_text(json.dumps(statement, indent=2) + "\n", encoding="utf-8")
+    bytes_differ = {"digest", "sums", "described files"}
+    return {result.name for result in verify_release(to).failures} - bytes_differ
+
+
+def test_another_rule_than_that_of_the_charges_is_found(planned: Path, parted: Path, tmp_path: Path) -> None:
+    assert not _changed(planned, tmp_path / "same", lambda s: None)
+    for number, folder in enumerate((planned, parted)):
+        found = _changed(folder, tmp_path / str(number), lambda s: s.update(composition="basic"))
+        assert "composition" in found
+
+
+def test_a_composed_loss_that_is_stated_smaller_by_one_unit_is_found(planned: Path, tmp_path: Path) -> None:
+    """Nothing is left for the floats of another machine: the claim has to hold at the whole delta."""
+    statement = json.loads((planned / "statement.json").read_text(encoding="utf-8"))
+    (charge,) = statement["charges"]
+    least = least_of_plan(event_from_json(charge["event"]).events, Delta.parse(charge["cost"]["delta"]))
+    below = Epsilon.floor(least)
+    assert Epsilon.parse(charge["cost"]["epsilon"]) >= Epsilon.ceil(least) > below
+
+    def smaller(changed: dict[str, Any]) -> None:
+        (one,) = changed["charges"]
+        one["event"]["epsilon"] = one["cost"]["epsilon"] = changed["spent"]["epsilon"] = below.text
+
+    assert "composed loss" in _changed(planned, tmp_path / "copy", smaller)
 
 
 def _asks(query: int, codes: list[str] | None) -> Callable[[dict[str, Any]], None]:

@@ -12,7 +12,7 @@ from trained import plan_of, training_file
 from trasgo_lib.amounts import Delta, Epsilon
 from trasgo_lib.budget import Composition, Partition, Tally, cost
 from trasgo_lib.errors import BudgetError, ConfigError
-from trasgo_lib.training import TrainingPlan, explain_training, read_product, render_training
+from trasgo_lib.training import TrainingPlan, explain_training, pld_epsilon, read_product, render_training
 from trasgo_lib.training.calibration import _text, least_noise
 from trasgo_lib.training.compile import rate_text
 
@@ -131,9 +131,13 @@ def test_people_and_machines_are_told_the_same(tmp_path: Path) -> None:
     plan = plan_of(tmp_path)
     told, text = explain_training(plan), render_training(plan)
     assert told["cost"] == plan.cost.to_json() and told["training"]["noise"]["multiplier"] in text
-    assert 0 < told["pld_epsilon"] <= float(cost(plan.event).epsilon.decimal)
-    for words in ("sensitivity", "expected rows", "Renyi", "Privacy loss distributions confirm", "replaced"):
+    assert told["pld_epsilon"] is None
+    for words in ("sensitivity", "expected rows", "Renyi", "--confirm", "replaced"):
         assert words in text
+    confirmed, charged = pld_epsilon(plan), float(cost(plan.event).epsilon.decimal)
+    assert 0 < confirmed <= charged and explain_training(plan, confirmed)["pld_epsilon"] == confirmed
+    assert f"Privacy loss distributions confirm it: {confirmed:.4f}" in render_training(plan, confirmed)
+    assert "confirm it" not in render_training(plan, charged + 0.01)
 
 
 def test_a_file_is_known_by_what_it_holds(tmp_path: Path) -> None:

@@ -86,24 +86,45 @@ def test_the_opened_model_predicts_what_was_trained(package: Path, facts: ModelF
         assert "nowhere" not in str(refused.value)
 
 
-def _lie(folder: Path, path: str, change: Callable[[dict[str, Any]], None]) -> None:
-    """Change a document and make every digest of it agree again."""
+def _entry(folder: Path, name: str) -> dict[str, Any]:
+    data = (folder / name).read_bytes()
+    return {"path": name, "sha256": hashlib.sha256(data).hexdigest(), "bytes": len(data)}
+
+
+def _rewritten(folder: Path, path: str, change: Callable[[dict[str, Any]], None]) -> None:
     document = json.loads((folder / path).read_text(encoding="utf-8"))
     change(document)
-    (folder / path).write_text(json.dumps(document), encoding="utf-8")
+    text = json.dumps(document, allow_nan=False, ensure_ascii=False, indent=2)
+    (folder / path).write_text(f"{text}\n", encoding="utf-8")
+
+
+def _lie(folder: Path, path: str, change: Callable[[dict[str, Any]], None]) -> None:
+    """Change a document and make every digest of it agree again."""
+    _rewritten(folder, path, change)
+    data = _entry(folder, "data/model.json")
+
+    def package(document: dict[str, Any]) -> None:
+        document["resources"][0] |= {"bytes": data["bytes"], "hash": f"sha256:{data['sha256']}"}
+
+    def record(document: dict[str, Any]) -> None:
+        file = document["dcat:distribution"][0]
+        file["dcat:byteSize"]["@value"] = str(data["bytes"])
+        file["spdx:checksum"]["spdx:checksumValue"]["@value"] = data["sha256"]
+
+    def crate(document: dict[str, Any]) -> None:
+        for entity in document["@graph"]:
+            if "sha256" in entity:
+                entity["sha256"] = _entry(folder, entity["@id"])["sha256"]
+
+    _rewritten(folder, "datapackage.json", package)
+    _rewritten(folder, "dcat.jsonld", record)
+    _rewritten(folder, "ro-crate-metadata.json", crate)
     manifest = json.loads((folder / "manifest.json").read_text(encoding="utf-8"))
-
-    def entry(name: str) -> dict[str, Any]:
-        data = (folder / name).read_bytes()
-        return {"path": name, "sha256": hashlib.sha256(data).hexdigest(), "bytes": len(data)}
-
     names = [one["path"] for one in manifest["files"]]
-    listed = [entry(name) for name in names if name != "SHA256SUMS"]
+    listed = [_entry(folder, name) for name in names if name != "SHA256SUMS"]
     files = [StagedFile(one["path"], folder / one["path"], one["sha256"], one["bytes"]) for one in listed]
     (folder / "SHA256SUMS").write_text(sums_text(files), encoding="utf-8")
-    manifest["files"] = [entry(name) for name in names]
-    text = json.dumps(manifest, allow_nan=False, ensure_ascii=False, indent=2)
-    (folder / "manifest.json").write_text(f"{text}\n", encoding="utf-8")
+    _rewritten(folder, "manifest.json", lambda document: document.update(files=[_entry(folder, n) for n in names]))
 
 
 def _set(*path: Any) -> Callable[[dict[str, Any]], None]:
@@ -139,6 +160,21 @@ LIES = {
     "rows kept out": ("statement.json", _set("training", "kept_out", "chances_in_2_32", 0)),
     "public and paid": ("data/model.json", _set("accuracy", "measured_on", "public_file")),
     "superseded": ("statement.json", _set("supersedes", {"version": "0", "reason": "error"})),
+    "composition": ("statement.json", _set("composition", "basic")),
+    "registry: smaller epsilon": (
+        "dp_statement.json",
+        _set("registry", "deployment", "privacy_loss", "privacy_parameters", "epsilon", 0.1),
+    ),
+    "registry: composition": (
+        "dp_statement.json",
+        _set("registry", "deployment", "implementation", "composition", "Advanced; exact"),
+    ),
+    "registry: not covered": (
+        "dp_statement.json",
+        _set("registry", "deployment", "dp_variant", "unprotected_quantities", "nothing"),
+    ),
+    "package of another version": ("datapackage.json", _set("version", "7")),
+    "record of another version": ("dcat.jsonld", _set("dcat:version", "7")),
     "labels": ("data/model.json", _set("target", "labels", ["f", "m", "x"])),
     "domain": ("data/model.json", _set("features", 1, "domain", "codes", lambda codes: codes[:3])),
     "target": ("data/model.json", _set("target", "name", "region")),
@@ -163,6 +199,47 @@ def test_true_changes_of_nothing_pass(package: Path, tmp_path: Path) -> None:
     shutil.copytree(package, copy)
     _lie(copy, "statement.json", lambda document: None)
     assert not verify_release(copy).failures
+
+
+def test_what_is_predicted_stands_in_the_manifest(package: Path, tmp_path: Path) -> None:
+    copy = tmp_path / "copy"
+    shutil.copytree(package, copy)
+    _rewritten(copy, "manifest.json", _set("columns", ["region"]))
+    assert {one.name for one in verify_release(copy).failures} == {"column that is predicted"}
+
+
+def test_the_report_shows_what_the_documents_say(package: Path, facts: ModelFacts) -> None:
+    page = (package / "report.html").read_text(encoding="utf-8")
+    accuracy = accuracy_document(facts)
+    assert accuracy is not None
+    for words in (
+        "Model report: people, version 1",
+        f"{accuracy['rows']:,} rows that were kept out",
+        "Charges add up by these rules: basic over all charges; Renyi over the steps of the training",
+        "60",
+        "noise table",
+        facts.plan.cost.epsilon.text,
+        "open_model",
+    ):
+        assert words in page, words
+    weights = [f"{row[0] / 2**18:+.4f}" for row in facts.fitted.weights[0].tolist()]
+    assert all(weight in page for weight in weights) and "region = north" in page
+    assert "<script" not in page and "http" not in page.replace("http://www.w3.org", "").replace("http-equiv", "")
+
+
+def test_the_metadata_describe_the_weights(package: Path) -> None:
+    codebook = (package / "codebook.md").read_text(encoding="utf-8")
+    assert "18 to 78, in steps of 1" in codebook and "multiples of 2^-18" in codebook and "f, m" in codebook
+    record = json.loads((package / "dcat.jsonld").read_text(encoding="utf-8"))
+    pages = [page["@id"] for page in record["foaf:page"]]
+    assert pages == ["codebook.md", "report.html", "model_card.md"]
+    assert all((package / page).exists() for page in pages)
+    registry = json.loads((package / "dp_statement.json").read_text(encoding="utf-8"))["registry"]["deployment"]
+    assert registry["privacy_loss"]["privacy_parameters"] == {"epsilon": 3.0, "delta": 1e-5}
+    assert "DP-SGD: 60 steps" in registry["implementation"]["mechanisms"]
+    statement = json.loads((package / "statement.json").read_text(encoding="utf-8"))
+    for said in (statement["guarantee"], registry["deployment_model"]["trust_assumptions"]):
+        assert "The guarantee is computational" in said, "keyed noise is that of a pseudo-random function"
 
 
 def test_the_card_says_what_matters(package: Path) -> None:

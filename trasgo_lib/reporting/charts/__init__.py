@@ -6,6 +6,7 @@ from trasgo_lib.reporting.charts.density import Density, density_maps
 from trasgo_lib.reporting.charts.histograms import Overlay, step_histograms
 from trasgo_lib.reporting.charts.intervals import Whisker, interval_chart
 from trasgo_lib.reporting.charts.matrices import matrix_chart
+from trasgo_lib.reporting.charts.signed import signed_bars
 
 __all__ = [
     "AnswerMark",
@@ -18,6 +19,7 @@ __all__ = [
     "density_maps",
     "interval_chart",
     "matrix_chart",
+    "signed_bars",
     "stacked_bars",
     "step_histograms",
 ]

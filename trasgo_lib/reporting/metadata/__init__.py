@@ -4,12 +4,9 @@ Pure functions from the run's public facts, the columns and the staged files to 
 so a package that is written again is the same.
 """
 
-from trasgo_lib.reporting.metadata.answers import (
-    AnswersDescription,
-    answers_codebook,
-    answers_csvw,
-    answers_data_package,
-)
+from trasgo_lib.reporting.metadata.answers import answers_codebook, answers_csvw, answers_data_package
+from trasgo_lib.reporting.metadata.central import CentralDescription
+from trasgo_lib.reporting.metadata.central_deployment import central_deployment
 from trasgo_lib.reporting.metadata.code_lists import code_list
 from trasgo_lib.reporting.metadata.codebook import CODEBOOK, codebook
 from trasgo_lib.reporting.metadata.csvw import CSVW, column_name, csvw_document
@@ -24,6 +21,7 @@ from trasgo_lib.reporting.metadata.deployment import (
 )
 from trasgo_lib.reporting.metadata.description import Description, PublishedFile
 from trasgo_lib.reporting.metadata.impact_assessment import IMPACT_ASSESSMENT, impact_assessment
+from trasgo_lib.reporting.metadata.models import model_codebook, model_data_package
 from trasgo_lib.reporting.metadata.processing_record import PROCESSING_RECORD, processing_record
 from trasgo_lib.reporting.metadata.variables import Code, Noise, Variable, variables
 
@@ -38,7 +36,7 @@ __all__ = [
     "IMPACT_ASSESSMENT",
     "NAMESPACE",
     "PROCESSING_RECORD",
-    "AnswersDescription",
+    "CentralDescription",
     "Code",
     "Description",
     "Noise",
@@ -47,6 +45,7 @@ __all__ = [
     "answers_codebook",
     "answers_csvw",
     "answers_data_package",
+    "central_deployment",
     "code_list",
     "codebook",
     "column_name",
@@ -57,6 +56,8 @@ __all__ = [
     "deployment_document",
     "deployment_text",
     "impact_assessment",
+    "model_codebook",
+    "model_data_package",
     "processing_record",
     "variables",
 ]

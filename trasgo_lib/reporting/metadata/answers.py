@@ -2,19 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterator
+from typing import Any
 
 from trasgo_lib.reporting import answers_words as words
 from trasgo_lib.reporting.markdown import bullets, cell, section, table
+from trasgo_lib.reporting.metadata.central import CentralDescription, resource
 from trasgo_lib.reporting.metadata.codebook import identity_rows
 from trasgo_lib.reporting.metadata.csvw import table_group
 from trasgo_lib.reporting.metadata.data_package import package_head
-from trasgo_lib.reporting.metadata.description import PublishedFile, SharedWords
-
-if TYPE_CHECKING:
-    from trasgo_lib.config import ReleaseInfo
 
 _FIELDS = (
     ("query", "string", True, "Name of the question"),
@@ -32,37 +28,7 @@ _FIELDS = (
 _CSVW = {"string": "string", "number": "double"}
 
 
-@dataclass(frozen=True)
-class AnswersDescription(SharedWords):
-    """A statistics package, as its metadata see it. All public.
-
-    Args:
-        info: what the statistics file says of the release.
-        dataset: name of the data set.
-        version: version.
-        created: when it was made, ISO 8601.
-        rows: number of rows of the source.
-        data: the staged data files.
-        privacy_in_words: the paragraph of the privacy statement.
-    """
-
-    info: ReleaseInfo
-    dataset: str
-    version: str
-    created: str
-    rows: int
-    data: Sequence[PublishedFile]
-    privacy_in_words: str
-    content_words: str = "Answers"
-    kind_words: str = "Statistics with noise"
-
-    @property
-    def csv(self) -> PublishedFile:
-        """The CSV file."""
-        return next(file for file in self.data if file.key.endswith(".csv"))
-
-
-def answers_csvw(description: AnswersDescription) -> dict[str, Any]:
+def answers_csvw(description: CentralDescription) -> dict[str, Any]:
     """``csvw.json`` of the table of answers."""
     columns = [
         {
@@ -74,7 +40,7 @@ def answers_csvw(description: AnswersDescription) -> dict[str, Any]:
         }
         for name, kind, required, told in _FIELDS
     ]
-    file = description.csv
+    file = next(file for file in description.data if file.key.endswith(".csv"))
     one = {
         "url": file.key,
         "schema:sha256": file.sha256,
@@ -84,20 +50,12 @@ def answers_csvw(description: AnswersDescription) -> dict[str, Any]:
     return table_group(description, [one])
 
 
-def answers_data_package(description: AnswersDescription) -> dict[str, Any]:
+def answers_data_package(description: CentralDescription) -> dict[str, Any]:
     """``datapackage.json`` of the answers: the CSV file as a table, the JSON file as it is."""
     resources = []
     for file in description.data:
-        kind = file.key.rpartition(".")[2]
-        shape: dict[str, Any] = {
-            "name": f"answers-{kind}",
-            "path": file.key,
-            "title": f"Answers, {kind}",
-            "format": kind,
-        }
-        shape |= {"mediatype": {"csv": "text/csv", "json": "application/json"}[kind], "encoding": "utf-8"}
-        shape |= {"bytes": file.bytes, "hash": f"sha256:{file.sha256}"}
-        if kind == "csv":
+        shape = resource(description, file)
+        if file.key.endswith(".csv"):
             fields = [
                 {
                     "name": name,
@@ -112,7 +70,7 @@ def answers_data_package(description: AnswersDescription) -> dict[str, Any]:
     return {**package_head(description), "resources": resources}
 
 
-def answers_codebook(description: AnswersDescription, statement: words.Document) -> bytes:
+def answers_codebook(description: CentralDescription, statement: words.Document) -> bytes:
     """``codebook.md``: what was asked of which declared columns, and what the table's columns hold.
 
     Args:

@@ -12,7 +12,7 @@ from __future__ import annotations
 from typing import Any
 from urllib.parse import quote
 
-from trasgo_lib.reporting.metadata.description import ERRATA, HOWTO, REPORT, Described, PublishedFile
+from trasgo_lib.reporting.metadata.description import ERRATA, Described, PublishedFile
 from trasgo_lib.reporting.metadata.languages import language_address
 
 DCAT = "dcat.jsonld"
@@ -63,7 +63,7 @@ def dcat_document(description: Described) -> dict[str, Any]:
         "dcat:previousVersion": None if superseded is None else {"@id": f"../{superseded.version}/"},
         "adms:versionNotes": _text(description, superseded.note) if superseded is not None else None,
         "rdfs:seeAlso": [{"@id": place} for place in (description.erratum, ERRATA) if place is not None],
-        "foaf:page": [{"@id": page, "@type": "foaf:Document"} for page in ("codebook.md", REPORT, HOWTO)],
+        "foaf:page": [{"@id": page, "@type": "foaf:Document"} for page in description.pages],
         "dcat:distribution": [_distribution(description, file, licence) for file in description.data],
     }
     return {"@context": _CONTEXT, **{name: value for name, value in record.items() if value is not None}}

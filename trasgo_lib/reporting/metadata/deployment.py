@@ -8,13 +8,13 @@ amounts of the draws.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
 from trasgo_lib.budget import Cost
 from trasgo_lib.reporting import wording
 from trasgo_lib.reporting.markdown import bullets, cell, section, table
-from trasgo_lib.reporting.metadata.description import CHANNEL, REPORT, STATEMENT, Description
+from trasgo_lib.reporting.metadata.description import CHANNEL, REPORT, STATEMENT, Described, Description
 from trasgo_lib.reporting.metadata.prompts import prompts
 
 if TYPE_CHECKING:
@@ -33,31 +33,49 @@ _TITLES = {
     "administrative": "About this entry",
 }
 _SOURCE = "Documentation by the deploying organisation"
+_EVIDENCE = (
+    ("statement", "Privacy statement of the release", STATEMENT),
+    ("channels", "Law of every noised column", CHANNEL),
+    ("report", "Report of the release", REPORT),
+)
 
 
 def deployment_document(description: Description) -> dict[str, Any]:
-    """The statement's content, format 1.
+    """The statement's content for a release of rows, format 1.
 
     Args:
         description: the release.
     """
+    parts = {
+        "dp_variant": _variant(description),
+        "privacy_loss": _privacy_loss(description),
+        "deployment_model": _model(description),
+        "implementation": _implementation(description),
+        "administrative": administrative(_EVIDENCE),
+    }
+    return registry_document(description, parts, prompts(description))
+
+
+def registry_document(
+    description: Described, parts: Mapping[str, dict[str, Any]], questions: Iterable[tuple[str, str]]
+) -> dict[str, Any]:
+    """The content of a package of any kind: its identity, what is said of it, and what is left to people.
+
+    Args:
+        description: the package.
+        parts: parts of the registry's entry after the first.
+        questions: of NIST SP 800-226, with answers.
+    """
     registry = {
         "url_slug": f"{description.dataset}-{description.version}".lower(),
-        "deployment": {
-            "basic": _basic(description),
-            "dp_variant": _variant(description),
-            "privacy_loss": _privacy_loss(description),
-            "deployment_model": _model(description),
-            "implementation": _implementation(description),
-            "administrative": _administrative(),
-        },
+        "deployment": {"basic": _basic(description), **parts},
     }
     return {
         "format": 1,
         "dataset": description.dataset,
         "version": description.version,
         "registry": registry,
-        "nist_sp_800_226": [{"question": question, "answer": answer} for question, answer in prompts(description)],
+        "nist_sp_800_226": [{"question": question, "answer": answer} for question, answer in questions],
         "to_be_filled_in": [path for path, value in _leaves(registry, "") if value in (None, TO_FILL, [])],
     }
 
@@ -96,7 +114,7 @@ def _leaves(part: Any, path: str) -> Iterator[tuple[str, Any]]:
         yield path, part
 
 
-def _basic(description: Description) -> dict[str, Any]:
+def _basic(description: Described) -> dict[str, Any]:
     info = description.info
     name = TO_FILL if info.publisher is None else info.publisher.name
     return {
@@ -167,7 +185,7 @@ def _model(description: Description) -> dict[str, Any]:
         "release_type": "One release",
         "release_type_details": (
             "Versions are immutable. A correction is a new version, drawn afresh and charged again to the same account."
-            f"{_corrected(description)}"
+            f"{corrected(description)}"
         ),
         "data_source_type": "Static",
         "data_source_type_details": "One source file, read for this version.",
@@ -176,7 +194,8 @@ def _model(description: Description) -> dict[str, Any]:
     }
 
 
-def _corrected(description: Description) -> str:
+def corrected(description: Described) -> str:
+    """What is said of the version that this one takes the place of; empty where it takes none's."""
     superseded = description.info.supersedes
     if superseded is None:
         return ""
@@ -218,13 +237,14 @@ def _found(plan: ReleasePlan) -> str:
     return "found by a loop, or declared where a column has no target" if any(looped) else "declared"
 
 
-def _administrative() -> dict[str, Any]:
+def administrative(evidence: Iterable[tuple[str, str, str]]) -> dict[str, Any]:
+    """The part about the entry itself.
+
+    Args:
+        evidence: name, title and path of each file that the claim rests on.
+    """
     sources = {
         name: {"evidence_source_type": _SOURCE, "citation": {"title": title, "url": path}}
-        for name, title, path in (
-            ("statement", "Privacy statement of the release", STATEMENT),
-            ("channels", "Law of every noised column", CHANNEL),
-            ("report", "Report of the release", REPORT),
-        )
+        for name, title, path in evidence
     }
     return {"evidence_sources": sources, "status": "Draft", "registry_authors": [], "tier": 3}

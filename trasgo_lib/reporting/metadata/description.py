@@ -55,7 +55,7 @@ class PublishedFile(Protocol):
 
 
 class Described(Protocol):
-    """A published package, of rows or of answers, as catalogues and codebooks see it. All public."""
+    """A published package, of rows, answers or a model, as catalogues and codebooks see it. All public."""
 
     @property
     def info(self) -> ReleaseInfo:
@@ -88,6 +88,10 @@ class Described(Protocol):
     @property
     def kind_words(self) -> str:
         """What kind of publication it is, for a citation."""
+
+    @property
+    def pages(self) -> tuple[str, ...]:
+        """Files of the package that people read."""
 
     @property
     def privacy_in_words(self) -> str:
@@ -166,6 +170,7 @@ class Description(SharedWords):
     schema: pa.Schema
     content_words: str = "Released rows"
     kind_words: str = "Noised microdata"
+    pages: tuple[str, ...] = ("codebook.md", REPORT, HOWTO)
 
     @cached_property
     def variables(self) -> tuple[Variable, ...]:
