@@ -153,8 +153,8 @@ class Utf8Stream:
     """A file-like view of a source file as UTF-8 text, for a parser that calls ``read``.
 
     A byte-order mark is dropped whatever the declared encoding. A byte that does not fit the encoding, or a NUL, ends
-    the stream: ``read`` fails and ``raise_for_encoding`` tells where. Nothing is ever replaced or skipped. No read ends between a
-    carriage return and a line feed, as ``whole_line_ends`` says.
+    the stream: ``read`` fails and ``raise_for_encoding`` tells where. Nothing is ever replaced or skipped. No read ends
+    between a carriage return and a line feed, as ``whole_line_ends`` says.
 
     Args:
         source: the opened file.
