@@ -34,7 +34,7 @@ _QUIET = {
 }
 
 _LOADS = ("trasgo", "code", "python")
-"""What a scheduler must have in common with a run: it draws nothing, but Dask has it load the tasks it hands on."""
+"""What a scheduler must have in common with a run: it draws nothing, but it loads the tasks that it hands on."""
 
 _NO_LIBRARY = (ImportError, AttributeError)
 """What a process raises that is to load a function it has not, or not yet."""
