@@ -423,6 +423,16 @@ def test_a_run_waits_so_long_for_a_worker_and_no_longer(
         assert "150 s" in fault.required
 
 
+def test_a_connection_that_was_closed_has_no_worker(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(flows.dask_runner, "monotonic", count(0, 60).__next__)
+    workers = flows.dask_runner.Workers(SimpleNamespace(scheduler=None), 90)  # type: ignore[arg-type]
+    workers.require()
+    workers.require()
+    with pytest.raises(StoreError) as caught:
+        workers.require()
+    assert caught.value.reason is Reason.WORKERS_LOST
+
+
 def test_a_worker_that_comes_later_with_other_packages_does_no_task() -> None:
     ours = deciders_of_bits()
     assert run_on_same_code(ours, divmod, 7, 2) == (3, 1)
