@@ -196,7 +196,8 @@ def _sum(events: Sequence[LossEvent]) -> Epsilon:
 def _up(value: float | None) -> float | None:
     if value is None or not math.isfinite(value):
         return None
-    return math.ceil(value * 10**_PLACES) / 10**_PLACES
+    rounded: float = math.ceil(value * 10**_PLACES) / 10**_PLACES
+    return rounded
 
 
 def _total_rho(events: Sequence[LossEvent], max_rows: int) -> Rho | None:
