@@ -12,6 +12,8 @@ SHARED_OUT := -n $(WORKERS) --dist loadfile --no-loadscope-reorder
 # the figure that pyproject.toml asks for.
 UNCOUNTED := tests/faults tests/flow tests/statistical
 COUNTED := --cov --cov-report= --cov-fail-under=0
+# An editable install compiles nothing, and where PYTHONDONTWRITEBYTECODE is set every command would compile 550 files anew.
+COMPILE := $(BIN)/python -m compileall -q trasgo_lib tasks flows
 export TRASGO_HOME := $(CURDIR)/.trasgo
 
 .DEFAULT_GOAL := help
@@ -27,6 +29,7 @@ install: .venv/.installed ## install everything from the lock into .venv
 	$(BIN)/python -m pip install --quiet --require-hashes --requirement requirements.lock
 	$(BIN)/python -m pip install --quiet --no-deps --no-build-isolation --no-index --editable .
 	$(BIN)/python -m pip check
+	$(COMPILE)
 	touch $@
 
 release: install ## release the demonstration data: key, account, run
