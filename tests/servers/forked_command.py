@@ -1,4 +1,4 @@
-"""The ``trasgo`` command in processes of its own, forked from one that has loaded the product and has done nothing else.
+"""The ``trasgo`` command in processes of its own, forked from one that has loaded the product and done nothing else.
 
 Loading takes several times as long as a small run. Each process of the tests has one such process, which ends with it.
 """
