@@ -43,8 +43,10 @@ def run_window(
         store.require_create_once()
     session.signing(window)
     from flows.collection import collection, counters
+    from flows.orchestrator_database import make_ready
     from flows.orphans import children_end_with_this_process
 
+    make_ready()
     ref = CollectionRef(str(session.config_path), digest, str(session.home), window)
     with around or nullcontext(), children_end_with_this_process(), counters(session) as runner:
         collection.with_options(task_runner=runner)(ref)

@@ -23,7 +23,7 @@ _UNLESS_SET = {
     "PREFECT_LOGGING_LEVEL": "CRITICAL",
     "PREFECT_LOGGING_SERVER_LEVEL": "CRITICAL",
 }
-"""An embedded server needs about 25 s for a new database on two busy cores; its own messages would drown ours."""
+"""An embedded server needs 10 s, many times that on a busy machine; its own messages would drown ours."""
 
 
 UNNAMED = "unnamed"

@@ -51,9 +51,11 @@ def run_version(
 
 def _execute(ref: RunRef, session: Session) -> None:
     """Run the flow; where it refused the input, raise the counts that the orchestrator was not told."""
-    logging.getLogger("trasgo").info("starting the orchestrator (about 10 s; 25 s the first time)")
+    logging.getLogger("trasgo").info("starting the orchestrator (about 10 s)")
+    from flows.orchestrator_database import make_ready
     from flows.orphans import children_end_with_this_process
 
+    make_ready()
     workspace = Workspace(session.work)
     workspace.clear_faults()
     told: TrasgoError | None

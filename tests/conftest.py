@@ -50,6 +50,9 @@ def orchestrator_ports() -> Iterator[None]:
     """
     from prefect.server.api.server import SubprocessASGIServer
 
+    from flows.orchestrator_database import make_ready
+
+    make_ready()
     number = int(os.environ.get("PYTEST_XDIST_WORKER", "gw0").removeprefix("gw")) % 10
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(SubprocessASGIServer, "_port_range", range(8000 + 100 * number, 8100 + 100 * number))

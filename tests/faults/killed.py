@@ -1,4 +1,4 @@
-"""The ``trasgo`` command in a process that kills itself at one point of a run: ``killed.py POINT ARGUMENT...``.
+"""A process of the ``trasgo`` command that kills itself at one point of a run.
 
 The product knows nothing of this: one function is wrapped before the command starts. Roots and clock are fixed as well,
 so that a run that was killed and resumed can be held against one that was not, byte for byte.
@@ -9,7 +9,6 @@ from __future__ import annotations
 import functools
 import os
 import signal
-import sys
 from collections.abc import Callable
 from typing import Any
 
@@ -182,15 +181,12 @@ TRAINING_POINTS: dict[str, Callable[[], None]] = {
 """The same for ``trasgo train``, whose steps are keyed and whose accuracy is not."""
 
 
-def main() -> None:
-    """Arm the point, then run the command."""
-    point = sys.argv.pop(1)
+def arm(point: str, verb: str) -> None:
+    """Let this process end at a point, under fixed keys and a fixed clock.
+
+    Args:
+        point: one of ``POINTS``, or of those of the command where it is ``query`` or ``train``.
+        verb: the command.
+    """
     fix_keys_and_clock(setattr)
-    {"query": QUERY_POINTS, "train": TRAINING_POINTS}.get(sys.argv[1], POINTS)[point]()
-    from flows.cli import main as command
-
-    command()
-
-
-if __name__ == "__main__":
-    main()
+    {"query": QUERY_POINTS, "train": TRAINING_POINTS}.get(verb, POINTS)[point]()

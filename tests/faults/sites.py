@@ -6,11 +6,13 @@ import os
 import secrets
 import shutil
 import signal
-import subprocess
-import sys
+from functools import partial
+from multiprocessing.context import ForkServerProcess
 from pathlib import Path
 
 import pytest
+from forked_command import started
+from killed import arm
 from office import Office
 from postgresql_server import PostgresServer
 from s3_server import CLOSED_BUCKET, OPEN_BUCKET, S3Server, access_of
@@ -19,8 +21,6 @@ from trasgo_lib.config import ledger_address
 from trasgo_lib.records import Records
 from trasgo_lib.storage import ObjectStore, open_store
 
-ROOT = Path(__file__).resolve().parents[2]
-SCRIPT = Path(__file__).with_name("killed.py")
 ROWS = 240
 
 
@@ -76,27 +76,14 @@ class Site(Office):
     def run_killed(self, point: str, verb: str = "run") -> None:
         """``trasgo run``, ``query`` or ``train`` in a process of its own, up to the point."""
         run = self.started(point, verb)
-        code = run.wait(timeout=900)
-        assert code == -signal.SIGKILL, (self.folder / "killed.log").read_text()
+        run.join(timeout=900)
+        assert run.exitcode == -signal.SIGKILL, (self.folder / "killed.log").read_text()
 
-    def started(self, point: str, verb: str) -> subprocess.Popen[bytes]:
+    def started(self, point: str, verb: str) -> ForkServerProcess:
         """The same, while it runs."""
-        environment = {name: value for name, value in os.environ.items() if not name.startswith("PGUSER")}
-        environment |= {"TRASGO_HOME": str(self.home), "TRASGO_ACTOR": "tester", **self.environment}
-        environment |= {"PREFECT_API_URL": server_url(), "PYTHONPATH": str(ROOT)}
-        with (self.folder / "killed.log").open("ab") as log:
-            return subprocess.Popen(
-                [sys.executable, SCRIPT, point, verb, str(self.config), "--quiet"],
-                env=environment, cwd=ROOT, stdout=log, stderr=log,
-            )  # fmt: skip
-
-
-def server_url() -> str:
-    """The server that the flow tests of this session share: a run starts in seconds when it need not start its own."""
-    from prefect.client.orchestration import get_client
-
-    with get_client(sync_client=True) as client:
-        return str(client.api_url)
+        environment = {"TRASGO_HOME": str(self.home), "TRASGO_ACTOR": "tester", **self.environment}
+        arm_it = partial(arm, point, verb)
+        return started([verb, str(self.config), "--quiet"], environment, self.folder / "killed.log", arm_it)
 
 
 class Places:

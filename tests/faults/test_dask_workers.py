@@ -20,13 +20,14 @@ import cloudpickle
 import dask
 import distributed
 import pytest
+from forked_command import server_url
 from killed import SECRET
 from node_certificates import SETTINGS, write_certificates
 from office import source_text
 from prefect.context import serialize_context
 from prefect.settings import PREFECT_SERVER_DATABASE_PASSWORD, temporary_settings
 from s3_server import CLOSED_BUCKET, S3Server, access_of
-from sites import Places, Site, server_url
+from sites import Places, Site
 from worker_preloads import DO, FOLDER, MARK
 
 import flows.dask_clusters

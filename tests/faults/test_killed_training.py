@@ -64,7 +64,9 @@ def _require_published(office: Site, weights: list[Any]) -> dict[str, Any]:
 def whole(places: Places) -> tuple[list[Any], str]:
     """Weights and cost of a training that nobody interrupted."""
     office = _training(places, "sqlite")
-    assert office.started("never", "train").wait(timeout=900) == 0, (office.folder / "killed.log").read_text()
+    run = office.started("never", "train")
+    run.join(timeout=900)
+    assert run.exitcode == 0, (office.folder / "killed.log").read_text()
     stored = _stored(office)
     assert stored is not None
     return stored["weights"], office.spent()
@@ -105,7 +107,9 @@ def test_two_trainings_at_once_are_charged_once_and_give_the_same_weights(
     """One of them can be told that the other works; then it finds the version published."""
     office = _training(places, "sqlite")
     runs = [office.started("never", "train") for _ in range(2)]
-    codes = sorted(run.wait(timeout=900) for run in runs)
+    for run in runs:
+        run.join(timeout=900)
+    codes = sorted(-1 if run.exitcode is None else run.exitcode for run in runs)
     assert codes[0] == 0 and codes[1] in (0, 4), (office.folder / "killed.log").read_text()
     again = office.trasgo("train", str(office.config), "--json")
     assert again.json["already_published"] is True, again.text

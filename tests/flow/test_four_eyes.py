@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+import shutil
 import sqlite3
+from collections.abc import Callable
 from contextlib import closing
 from pathlib import Path
 from typing import Any
@@ -20,6 +22,29 @@ def waiting_office(office: Office, **publish: Any) -> Office:
     assert answer.exit_code == 9, answer.text
     assert (answer.json["state"], answer.json["public"]) == ("checked", None)
     return office
+
+
+@pytest.fixture(scope="module")
+def awaiting(tmp_path_factory: pytest.TempPathFactory) -> Callable[[int], Office]:
+    """Gives the office whose version waits for so many approvals, put back to where it began to wait.
+
+    It cannot be copied to another place: the public root is on record with the version.
+    """
+    folder = tmp_path_factory.mktemp("waiting")
+
+    def put_back(approvals: int) -> Office:
+        place, kept = folder / f"{approvals}", folder / f"{approvals} as it was"
+        if not kept.exists():
+            place.mkdir()
+            waiting_office(Office(place), approvals=approvals, service_accounts=["scheduler"])
+            shutil.copytree(place, kept)
+        shutil.rmtree(place)
+        shutil.copytree(kept, place)
+        office = Office(place)
+        office.release["publish"] |= {"approvals": approvals, "service_accounts": ["scheduler"]}
+        return office
+
+    return put_back
 
 
 def by(office: Office, name: str, *arguments: str) -> Any:
@@ -43,8 +68,8 @@ def events(office: Office) -> list[tuple[str, str, str]]:
     return [(event["kind"], event["state"], event["actor"]) for event in status(office)["events"]]
 
 
-def test_two_people_approve_and_a_second_flow_publishes(office: Office) -> None:
-    waiting_office(office, approvals=2, service_accounts=["scheduler"])
+def test_two_people_approve_and_a_second_flow_publishes(awaiting: Callable[[int], Office]) -> None:
+    office = awaiting(2)
     config = str(office.config)
     assert public_files(office) == []
     spent = office.spent()
@@ -83,8 +108,8 @@ def test_two_people_approve_and_a_second_flow_publishes(office: Office) -> None:
 
 
 @pytest.mark.parametrize("what", ["manifest.json", "data/people.csv", "extra.txt"])
-def test_changed_files_are_neither_approved_nor_published(office: Office, what: str) -> None:
-    waiting_office(office, approvals=1)
+def test_changed_files_are_neither_approved_nor_published(awaiting: Callable[[int], Office], what: str) -> None:
+    office = awaiting(1)
     folder, config = office.restricted / "waiting", str(office.config)
     place = folder / what
     before = place.read_bytes() if place.exists() else None
@@ -101,8 +126,8 @@ def test_changed_files_are_neither_approved_nor_published(office: Office, what: 
     assert answer.exit_code in {4, 8} and public_files(office) == [], answer.text
 
 
-def test_what_was_fixed_cannot_be_lowered_and_another_plan_is_refused(office: Office) -> None:
-    waiting_office(office, approvals=2)
+def test_what_was_fixed_cannot_be_lowered_and_another_plan_is_refused(awaiting: Callable[[int], Office]) -> None:
+    office = awaiting(2)
     for approvals in (0, 1):
         office.release["publish"]["approvals"] = approvals
         office.write()
@@ -117,8 +142,8 @@ def test_what_was_fixed_cannot_be_lowered_and_another_plan_is_refused(office: Of
     assert public_files(office) == []
 
 
-def test_a_changed_input_is_refused_while_it_waits(office: Office) -> None:
-    waiting_office(office, approvals=1)
+def test_a_changed_input_is_refused_while_it_waits(awaiting: Callable[[int], Office]) -> None:
+    office = awaiting(1)
     assert by(office, "eva", "approve", str(office.config), "--yes").exit_code == 0
     source = office.folder / "people.csv"
     source.write_text(source.read_text().replace(",f,", ",m,", 1))
@@ -177,8 +202,8 @@ def ledger(office: Office) -> Path:
     return office.folder / "store" / "restricted" / ".trasgo" / "ledger.db"
 
 
-def test_an_approval_that_was_swapped_or_removed_is_found(office: Office) -> None:
-    waiting_office(office, approvals=1)
+def test_an_approval_that_was_swapped_or_removed_is_found(awaiting: Callable[[int], Office]) -> None:
+    office = awaiting(1)
     assert by(office, "eva", "approve", str(office.config), "--yes").exit_code == 0
     whole = ledger(office).read_bytes()
     for statement, words in (
@@ -200,8 +225,8 @@ def test_an_approval_that_was_swapped_or_removed_is_found(office: Office) -> Non
         ledger(office).write_bytes(whole)
 
 
-def test_a_crash_between_two_files_is_gone_on_with(office: Office) -> None:
-    waiting_office(office, approvals=1)
+def test_a_crash_between_two_files_is_gone_on_with(awaiting: Callable[[int], Office]) -> None:
+    office = awaiting(1)
     assert by(office, "eva", "approve", str(office.config), "--yes").exit_code == 0
     from trasgo_lib.storage import ObjectStore
 
@@ -282,9 +307,9 @@ def test_a_crash_before_the_record_is_gone_on_with(office: Office, where: str) -
 
 
 def test_a_version_that_waits_moves_with_its_ledger(
-    office: Office, postgres_server: Any, postgres_database: str
+    awaiting: Callable[[int], Office], postgres_server: Any, postgres_database: str
 ) -> None:
-    waiting_office(office, approvals=2)
+    office = awaiting(2)
     config, url = str(office.config), postgres_server.url(postgres_database)
     assert by(office, "eva", "approve", config, "--yes").exit_code == 0
     moved = office.trasgo("ledger", "migrate", config, "--to", url)

@@ -7,17 +7,16 @@ import os
 import secrets
 import signal
 import stat
-import subprocess
-import sys
 from collections.abc import Iterator
+from multiprocessing.context import ForkServerProcess
 from pathlib import Path
 
 import pytest
 from faulty_s3 import Action, Asked, FaultyS3, faulty_s3
+from forked_command import started
 from office import Answer, Office
 from prefect.blocks.system import Secret
 from s3_server import CLOSED_BUCKET, OPEN_BUCKET, Keys, S3Server, access_of
-from sites import server_url
 
 from tasks.stores import store_access
 from trasgo_lib.analysis import open_release
@@ -25,7 +24,6 @@ from trasgo_lib.config import S3Spec
 from trasgo_lib.errors import ConfigError, Reason
 from trasgo_lib.storage import Credentials, ObjectStore, S3Access, open_store
 
-ROOT = Path(__file__).resolve().parents[2]
 PUBLIC, RESTRICTED = "OFFICE_PUBLIC", "OFFICE_RESTRICTED"
 
 
@@ -181,24 +179,20 @@ def _require_manifest_last(office: S3Office, proxy: FaultyS3) -> None:
 def test_a_run_killed_between_two_uploads_is_resumed_with_the_same_bytes(office: S3Office, proxy: FaultyS3) -> None:
     office.through(proxy)
     office.open()
-    runs: list[subprocess.Popen[bytes]] = []
+    runs: list[ForkServerProcess] = []
 
     def kill_at_second(asked: Asked) -> str:
         if asked.method == "PUT" and asked.path.endswith("people/1/data/people.csv") and runs:
-            runs.pop().send_signal(signal.SIGKILL)
+            runs.pop().kill()
             return "drop"
         return "pass"
 
     proxy.plan = kill_at_second
-    environment = {name: value for name, value in os.environ.items() if not name.startswith("PREFECT")}
-    environment |= {"TRASGO_HOME": str(office.home), "TRASGO_ACTOR": "tester", "PREFECT_API_URL": server_url()}
-    run = subprocess.Popen(
-        [sys.executable, "-c", "from flows.cli import main; main()", "run", str(office.config), "--quiet"],
-        env=environment,
-        cwd=ROOT,
-    )
+    environment = {"TRASGO_HOME": str(office.home), "TRASGO_ACTOR": "tester"}
+    run = started(["run", str(office.config), "--quiet"], environment, office.folder / "killed.log")
     runs.append(run)
-    assert run.wait(900) == -signal.SIGKILL
+    run.join(900)
+    assert run.exitcode == -signal.SIGKILL, (office.folder / "killed.log").read_text()
     first = office.files()
     assert list(first) == ["people/1/data/people.parquet"], "no manifest, so no release"
     assert office.trasgo("verify", office.uri).exit_code == 8
