@@ -116,7 +116,8 @@ def workers_of(address: DaskAddress, wait_s: int) -> Iterator[tuple[DaskRunner, 
             scheduler has another one of what it must load.
     """
     _quiet()
-    security, kind, found, at_scheduler = _security_for(address), None, {}, {}
+    security, kind, found = _security_for(address), None, {}
+    at_scheduler: Mapping[str, str] = {}
     try:
         with Client(str(address), security=security, timeout=CONNECT_SECONDS, set_as_default=False) as client:
             client.wait_for_workers(1, timeout=wait_s)
