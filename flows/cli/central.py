@@ -12,7 +12,7 @@ import typer
 from rich.console import RenderableType
 
 from flows.cli.console import actor, err, home, out, progress, say_json
-from flows.cli.shown import shown_place
+from flows.cli.shown import cost_words, shown_place
 from trasgo_lib.errors import WaitingError
 
 if TYPE_CHECKING:
@@ -108,7 +108,7 @@ def _print(product: Product, session: Session, outcome: Outcome) -> None:
     note = ". Nothing was drawn, nothing was spent." if outcome.already_published else ""
     out.print(f"{words}: {outcome.release}{note}", markup=False)
     out.print(f"  files     {place}", markup=False)
-    out.print(f"  spent     {outcome.spent}", markup=False)
+    out.print(f"  spent     {cost_words(outcome.spent)}", markup=False)
     out.print(f"  account   {session.plan.account}: {account.terms.in_words(account.left)} left", markup=False)
     out.print(product.shown(session), markup=False)
     out.print(f"\nLook further:\n  trasgo verify {place}\n  {place}/report.html", markup=False)

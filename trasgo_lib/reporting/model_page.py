@@ -124,7 +124,8 @@ def _learned(model: Document) -> Section | None:
             paragraph(
                 f"A weight above 0 speaks for {second}, one below 0 for {first}. A number counts"
                 " -1 at its lower bound and 1 at its upper one; a label counts 1 for rows that have it. The score of a"
-                " row is the constant and the sum of its weighted inputs.",
+                " row is the constant and the sum of its weighted inputs. Of the labels of one column only differences"
+                " count, since one of them holds for every row.",
             ),
             figure(signed_bars("weights", drawn, axis), said, caption),
             table("inputs", "Weights", ("input", axis), [(name, f"{value:+.4f}") for name, value in pairs]),
