@@ -107,6 +107,10 @@ class LoadedCollection:
         """A path written in the file; relative ones start at the file's folder."""
         return (self.path.parent / text).resolve()
 
+    def fault(self, reason: Reason, key_path: KeyPath, *, required: str, came: str, fix: str) -> Fault:
+        """A fault at a key, with its line, its column and its name."""
+        return placed_fault(self.document, reason, key_path, required=required, came=came, fix=fix)
+
     def placed(self, fault: Fault, key_path: KeyPath) -> Fault:
         """A fault found elsewhere, placed at a key."""
         mark = self.document.mark(key_path)
@@ -171,6 +175,11 @@ def holds_queries(path: Path) -> bool:
 def holds_model(path: Path) -> bool:
     """Whether a file is a training file: it has ``model`` at its top. False for what cannot be read."""
     return _has_at_top(path, "model")
+
+
+def holds_area(path: Path) -> bool:
+    """Whether a file is a collection file: it has ``area`` at its top. False for what cannot be read."""
+    return _has_at_top(path, "area")
 
 
 def _has_at_top(path: Path, key: str) -> bool:
