@@ -10,6 +10,7 @@ from trasgo_lib.reporting.metadata.answers import (
     answers_csvw,
     answers_data_package,
 )
+from trasgo_lib.reporting.metadata.cells import CellsDescription, cells_codebook, cells_csvw, cells_data_package
 from trasgo_lib.reporting.metadata.code_lists import code_list
 from trasgo_lib.reporting.metadata.codebook import CODEBOOK, codebook
 from trasgo_lib.reporting.metadata.csvw import CSVW, column_name, csvw_document
@@ -39,6 +40,7 @@ __all__ = [
     "NAMESPACE",
     "PROCESSING_RECORD",
     "AnswersDescription",
+    "CellsDescription",
     "Code",
     "Description",
     "Noise",
@@ -47,6 +49,9 @@ __all__ = [
     "answers_codebook",
     "answers_csvw",
     "answers_data_package",
+    "cells_codebook",
+    "cells_csvw",
+    "cells_data_package",
     "code_list",
     "codebook",
     "column_name",

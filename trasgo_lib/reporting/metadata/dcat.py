@@ -12,7 +12,7 @@ from __future__ import annotations
 from typing import Any
 from urllib.parse import quote
 
-from trasgo_lib.reporting.metadata.description import ERRATA, HOWTO, REPORT, Described, PublishedFile
+from trasgo_lib.reporting.metadata.description import ERRATA, Described, PublishedFile
 from trasgo_lib.reporting.metadata.languages import language_address
 
 DCAT = "dcat.jsonld"
@@ -29,7 +29,12 @@ _CONTEXT = {
 }
 _SHA256 = "http://spdx.org/rdf/terms#checksumAlgorithm_sha256"
 _MEDIA = "https://www.iana.org/assignments/media-types/"
-_KINDS = {"csv": "text/csv", "json": "application/json", "parquet": "application/vnd.apache.parquet"}
+_KINDS = {
+    "csv": "text/csv",
+    "json": "application/json",
+    "parquet": "application/vnd.apache.parquet",
+    "geojson": "application/geo+json",
+}
 
 
 def dcat_document(description: Described) -> dict[str, Any]:
@@ -63,7 +68,7 @@ def dcat_document(description: Described) -> dict[str, Any]:
         "dcat:previousVersion": None if superseded is None else {"@id": f"../{superseded.version}/"},
         "adms:versionNotes": _text(description, superseded.note) if superseded is not None else None,
         "rdfs:seeAlso": [{"@id": place} for place in (description.erratum, ERRATA) if place is not None],
-        "foaf:page": [{"@id": page, "@type": "foaf:Document"} for page in ("codebook.md", REPORT, HOWTO)],
+        "foaf:page": [{"@id": page, "@type": "foaf:Document"} for page in description.pages],
         "dcat:distribution": [_distribution(description, file, licence) for file in description.data],
     }
     return {"@context": _CONTEXT, **{name: value for name, value in record.items() if value is not None}}
@@ -72,8 +77,11 @@ def dcat_document(description: Described) -> dict[str, Any]:
 def _distribution(description: Described, file: PublishedFile, licence: dict[str, Any] | None) -> dict[str, Any]:
     address = {"@id": quote(file.key)}
     kind = file.key.rpartition(".")[2]
+    same = [one.key for one in description.data if one.key.endswith(f".{kind}")]
+    # several files of a kind, as maps of several resolutions, are told apart by their place
+    number = "" if len(same) == 1 else f"-{same.index(file.key) + 1}"
     return {
-        "@id": f"#distribution-{kind}",
+        "@id": f"#distribution-{kind}{number}",
         "@type": "dcat:Distribution",
         "dct:title": {"@value": f"{description.content_words}, {kind}", "@language": "en"},
         "dcat:accessURL": address,

@@ -113,9 +113,18 @@ class Described(Protocol):
     def citation(self) -> str:
         """How the release is cited."""
 
+    @property
+    def pages(self) -> tuple[str, ...]:
+        """Files of the package that are for people."""
+
 
 class SharedWords:
     """What follows, for every kind of package, from what its file says."""
+
+    @property
+    def pages(self) -> tuple[str, ...]:
+        """Files of the package that are for people."""
+        return ("codebook.md", REPORT, HOWTO)
 
     @property
     def licence_address(self: Described) -> str | None:
