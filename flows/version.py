@@ -10,11 +10,10 @@ import os
 from contextlib import AbstractContextManager, nullcontext
 
 from flows.outcome import Outcome, finished, outcome_of
-from tasks.session import RunRef, Session, now, open_session
+from tasks.session import RunRef, Session, open_session
 from tasks.signing import require_signing_key
 from tasks.workspace import Workspace
 from trasgo_lib.errors import ConflictError, InputContractError, InterruptedRunError, Reason, TrasgoError
-from trasgo_lib.records import waiting_of
 
 
 def run_version(
@@ -114,15 +113,12 @@ def _run_flow(ref: RunRef, session: Session) -> None:
 
 
 def _go_on_waiting(ref: RunRef, session: Session) -> None:
-    """A packaged version: record changed terms, hold it when its embargo was missed, publish it when it may be."""
-    from flows.orphans import children_end_with_this_process
+    """A packaged version is published when it may be."""
+    from tasks.waiting import may_be_published
 
-    plan, record = session.plan, session.begin()
-    session.freeze(record.input_digest or "")
-    found = session.records.hold_when_missed(plan.dataset, plan.version, ref.actor, now())
-    session.remove_work()
-    if waiting_of(record, found, session.records.now()) is not None:
+    if not may_be_published(session):
         return
+    from flows.orphans import children_end_with_this_process
     from flows.publish import publish
 
     with children_end_with_this_process():

@@ -7,7 +7,7 @@ import json
 import logging
 from collections import Counter
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, Literal
 
 import pyarrow.parquet as pq
 from prefect import task
@@ -22,15 +22,20 @@ from tasks.collection_closing import (
     take_inbox,
     too_few,
 )
+from tasks.collection_life import CORRECTS, FREE, WindowPlan, begin, life_of_ref, signing_of_window
 from tasks.collection_session import CollectionRef, CollectionSession, collection_of
 from tasks.policies import IDEMPOTENT_IO, PURE, at_boundary
+from tasks.signing import previous_evidence
+from tasks.version_life import VersionLife
+from tasks.waiting import announce, bring_waiting, put_waiting
 from trasgo_lib.collection import ReportCounts, Tag, check_health, count_table, rows_of, tag_counts
 from trasgo_lib.collection.concluding import VersionCounts, conclude
 from trasgo_lib.collection.intake import ReportFile
 from trasgo_lib.collection.package import stage_collection
 from trasgo_lib.collection.statement import CollectionFacts, show_rule
-from trasgo_lib.errors import CheckFailedError, Reason, StoreError
-from trasgo_lib.release import MANIFEST, publish_package
+from trasgo_lib.errors import CheckFailedError, ConflictError, Reason, StoreError
+from trasgo_lib.keys import KeyedDigest
+from trasgo_lib.release import MANIFEST, StagedPackage, publish_package
 
 _LOGGER = logging.getLogger("trasgo")
 
@@ -38,13 +43,13 @@ _LOGGER = logging.getLogger("trasgo")
 @task(name="close window", **IDEMPOTENT_IO)
 @at_boundary
 def close_window(ref: CollectionRef) -> int:
-    """Take what lies in the inbox, close the window for good, and fix which files are counted.
+    """Take what lies in the inbox, close the window for good, and fix which files are counted, on record, too.
 
     Returns:
         How many parts there are to count.
 
     Raises:
-        ConflictError: the window is still open, or was closed for another collection file.
+        ConflictError: the window is still open, was closed for another collection file, or is public and not on record.
         InputContractError: no reports.
     """
     session = collection_of(ref)
@@ -54,6 +59,12 @@ def close_window(ref: CollectionRef) -> int:
         close(session, ref.window)
     closing = read_closing(session, ref.window)
     require_same_plan(session, ref.window, closing)
+    life = life_of_ref(ref)
+    begin(life)
+    files = KeyedDigest(life.digest_key())
+    files.update(closing.to_bytes())
+    life.freeze(files.hexdigest())
+    _advance(life, "validated", "the window is closed", batches=str(closing.batches))
     parts = len(closing.parts())
     _LOGGER.info("close: window %s, %d parts to count", ref.window, parts)
     return parts
@@ -120,34 +131,83 @@ def _not_as_closed(key: str) -> StoreError:
 
 @task(name="publish collection", **PURE)
 @at_boundary
-def publish_collection(ref: CollectionRef, keys: list[str]) -> None:
-    """Add the counts up, check them, estimate, and publish; the same window again puts the same bytes.
+def publish_collection(ref: CollectionRef, keys: list[str]) -> Literal["published", "waiting"]:
+    """Add the counts up, check them, estimate, and publish, or let the package wait; again puts the same bytes.
 
     Raises:
         InputContractError: too few reports.
         CheckFailedError: the reports do not follow their declared channel.
         ConflictError: the store holds other bytes under a key of this version.
     """
-    session = collection_of(ref)
+    session, life = collection_of(ref), life_of_ref(ref)
     closing = read_closing(session, ref.window)
     counted, unknown = _added_up(session, keys)
-    facts = facts_of(session, ref.window, closing, counted)
+    facts = facts_of(session, ref.window, closing, counted, life.plan)
     _require_healthy(session, facts)
     prefix = session.prefix(ref.window)
     report = _restricted_report(facts, closing, counted, unknown)
     session.restricted.put_once(f"{prefix}/collection_report.json", json.dumps(report, indent=2).encode())
-    work = session.work(ref.window)
-    staged = stage_collection(facts, work / "staged", session.signing(ref.window))
+    _advance(life, "drawn", "devices drew; their reports are counted", reports=str(facts.reports))
+    correction = life.plan.config.release.supersedes
+    corrects = {CORRECTS: "" if correction is None else correction.version}
+    _advance(life, "checked", "what is published follows from the counts", **corrects, **previous_evidence(life))
+    staged = stage_collection(facts, life.work / "staged", signing_of_window(life))
+    if life.must_wait():
+        put_waiting(life, staged)
+        life.remove_work()
+        _LOGGER.info("package: %s waits in the restricted root", prefix)
+        return "waiting"
+    _require_as_recorded(life, staged)
+    life.records.require_publishable(life.plan.dataset, life.plan.version, None)
+    life.require_superseded()
     publish_package(staged, session.public, prefix)
-    for file in staged.files:
-        file.path.unlink()
+    announce(life, {}, FREE)
+    life.remove_work()
     _LOGGER.info("publish: %s", prefix)
+    return "published"
+
+
+@task(name="publish waiting window", **IDEMPOTENT_IO)
+@at_boundary
+def publish_waiting_window(ref: CollectionRef) -> None:
+    """Bring the approved files of a window to the public root; as ``publish_waiting`` of a release."""
+    bring_waiting(life_of_ref(ref), FREE)
+
+
+def _advance(life: VersionLife[WindowPlan], state: str, reason: str, **evidence: str) -> None:
+    """Move a window forward; one that was published before, and whose public files were lost, stays where it is."""
+    if life.begin().manifest_digest is None:
+        life.advance(state, reason, **evidence)
+
+
+def _require_as_recorded(life: VersionLife[WindowPlan], staged: StagedPackage) -> None:
+    """A window whose public files were lost comes back as it was, or not at all."""
+    digest = life.begin().manifest_digest
+    if digest not in (None, staged.file(MANIFEST).sha256):
+        raise ConflictError.of(
+            Reason.DIGEST_MISMATCH,
+            f"version {life.plan.dataset}/{life.plan.version}",
+            required="the manifest that the record says was published",
+            came="another one: another signing key, or another version of this library",
+            fix="Restore the public files from a copy; `trasgo verify` tells whether it is whole.",
+        )
 
 
 def facts_of(
-    session: CollectionSession, window: str, closing: Closing, counted: dict[Tag, ReportCounts]
+    session: CollectionSession,
+    window: str,
+    closing: Closing,
+    counted: dict[Tag, ReportCounts],
+    own: WindowPlan,
 ) -> CollectionFacts:
     """What is published of a window.
+
+    Args:
+        session: the collection.
+        window: its first day.
+        closing: what it was closed with.
+        counted: counts by version.
+        own: the window as a version.
 
     Raises:
         InputContractError: a resolution without a version of enough reports.
@@ -171,6 +231,7 @@ def facts_of(
         created=closing.created,
         library_version=closing.library_version,
         commit=closing.commit,
+        info=own.config.release,
     )
 
 
@@ -201,7 +262,8 @@ def _require_healthy(session: CollectionSession, facts: CollectionFacts) -> None
             f"reports of window {facts.window}",
             required="reports that follow their declared channel",
             came="; ".join(f"{check.name}: {check.words}" for check in failed),
-            fix="Find the clients that answer otherwise; `on_unhealthy: publish` below `show` publishes all the same.",
+            fix="Find the clients that answer otherwise. To publish all the same: another release.version, and below "
+            "`show` the key `on_unhealthy: publish`.",
         )
 
 

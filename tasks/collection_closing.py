@@ -5,13 +5,14 @@ from __future__ import annotations
 import json
 import logging
 from dataclasses import dataclass
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import trasgo_lib
 from tasks.collection_session import CollectionRef, CollectionSession, collector_key, resolve
 from tasks.made_with import source_revision
 from tasks.stores import open_root
+from trasgo_lib.collection import CollectionPlan
 from trasgo_lib.collection.intake import Refusal, ReportFile, Submission
 from trasgo_lib.errors import ConflictError, InputContractError, Reason, StoreError
 
@@ -104,6 +105,28 @@ def require_same_plan(session: CollectionSession, window: str, closing: Closing)
             came="one with other versions, windows, budgets or rules of what is shown",
             fix="Restore the file, or raise release.version in it: the same reports can be published again, free.",
         )
+
+
+def last_over(plan: CollectionPlan) -> str:
+    """The last window that takes no more reports.
+
+    Raises:
+        ConflictError: there is none yet.
+    """
+    # imported by name at call time, so that a test can set the day
+    from tasks import collection_session
+
+    windows = plan.windows
+    last = collection_session.today() - timedelta(days=windows.days + windows.late_days)
+    if last < windows.first_day:
+        raise ConflictError.of(
+            Reason.STATE_CONFLICT,
+            "windows",
+            required="one that is over",
+            came="none yet",
+            fix=f"Run it again later: the first window begins on {windows.first_day.isoformat()}.",
+        )
+    return windows.of(last)
 
 
 def require_over(session: CollectionSession, window: str) -> None:

@@ -9,15 +9,14 @@ from datetime import UTC, date, datetime
 from functools import lru_cache
 from pathlib import Path
 
-from tasks.places import signing_key_file, wrapping_key
 from tasks.stores import open_root
 from trasgo_lib.collection import CollectionPlan, read_collection
 from trasgo_lib.collection.intake import Journal, Receiver
 from trasgo_lib.collection.statement import plan_digest, release_version
 from trasgo_lib.config import CollectionConfig
 from trasgo_lib.errors import ConfigError, ConflictError, Reason
-from trasgo_lib.keys import PublicKey, SigningKeys, WrappingKey, load_wrapping_key
-from trasgo_lib.release import SIGNING_KEY, Anchors, Signing, release_prefix
+from trasgo_lib.keys import WrappingKey, load_wrapping_key
+from trasgo_lib.release import release_prefix
 from trasgo_lib.storage import ObjectStore, local_root
 
 KEY_VARIABLE = "TRASGO_COLLECTOR_KEY"
@@ -36,12 +35,14 @@ class CollectionRef:
         config_digest: SHA-256 of its text, hex; another text under the same path is refused.
         home: the state folder.
         window: first day of the window.
+        actor: who runs it, for the records.
     """
 
     config: str
     config_digest: str
     home: str
     window: str
+    actor: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,7 +84,7 @@ class CollectionSession:
 
     def work(self, window: str) -> Path:
         """Folder for the work files of a window, private."""
-        folder = local_root(_root(self.config_path, self.config, is_public=False))
+        folder = local_root(root_of(self.config_path, self.config, is_public=False))
         state = self.home if folder is None else folder / ".trasgo"
         return state / "work" / self.dataset / release_version(self.plan, window)
 
@@ -104,21 +105,6 @@ class CollectionSession:
         """
         known = {version.tag: version.channel for version in self.plan.versions}
         return Receiver(self.journal(key), known, self.plan.windows, today)
-
-    def signing(self, window: str) -> Signing | None:
-        """What the package of a window is signed with; None when the file asks for no signature.
-
-        Raises:
-            ConfigError: there is no signing key file, or it is none.
-            ConflictError: the key is not in it, or the wrapping key does not open it.
-        """
-        if self.config.publish.sign == "none":
-            return None
-        begun = f"{self.prefix(window)}/{SIGNING_KEY}"
-        before = PublicKey.from_pem(self.public.get(begun)).key_id if self.public.exists(begun) else None
-        keys = SigningKeys.from_file(signing_key_file(self.home, self))
-        key = keys.key(wrapping_key(self, self.home), before)
-        return Signing(key, Anchors(plan_digest=self.digest, account=None, sequence=0, head=""))
 
 
 def today() -> date:
@@ -183,8 +169,8 @@ def open_collection(config: Path, home: Path) -> tuple[str, CollectionSession]:
         plan=plan,
         config_path=loaded.path,
         home=home,
-        public=open_root(_root(loaded.path, plan.config, is_public=True), publish.public_s3),
-        restricted=open_root(_root(loaded.path, plan.config, is_public=False), publish.restricted_s3, private=True),
+        public=open_root(root_of(loaded.path, plan.config, is_public=True), publish.public_s3),
+        restricted=open_root(root_of(loaded.path, plan.config, is_public=False), publish.restricted_s3, private=True),
     )
     return loaded.text_digest, session
 
@@ -213,7 +199,8 @@ def resolve(config_path: Path, text: str) -> str:
     return text.rstrip("/") if "://" in text else (config_path.parent / text).resolve().as_posix()
 
 
-def _root(config_path: Path, config: CollectionConfig, *, is_public: bool) -> str:
+def root_of(config_path: Path, config: CollectionConfig, *, is_public: bool) -> str:
+    """Folder or URI of the public or the restricted root; folders are absolute."""
     publish, kind = config.publish, "public" if is_public else "restricted"
     named = publish.public if is_public else publish.restricted
     return resolve(config_path, named) if named else f"{resolve(config_path, publish.store or '')}/{kind}"

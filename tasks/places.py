@@ -10,8 +10,12 @@ from typing import Any, Protocol
 
 from trasgo_lib.config import (
     DaskAddress,
+    DaskSpec,
     Keys,
     LedgerAddress,
+    LedgerSpec,
+    Publish,
+    ReleaseInfo,
     SqliteFile,
     dask_address,
     dask_of,
@@ -50,6 +54,58 @@ class HoldsKeys(Protocol):
         """Where it is."""
 
 
+class DeclaresPublication(DeclaresKeys, Protocol):
+    """A file that says what it publishes, where, and who must agree."""
+
+    @property
+    def release(self) -> ReleaseInfo:
+        """What is said of the release."""
+
+    @property
+    def publish(self) -> Publish:
+        """Where it goes, and who must agree before."""
+
+    @property
+    def ledger(self) -> LedgerSpec | None:
+        """Where the records are; None where the file does not say."""
+
+
+class VersionPlan(Protocol):
+    """What a version needs of a compiled file, whatever it makes."""
+
+    @property
+    def config(self) -> DeclaresPublication:
+        """Its models."""
+
+    @property
+    def config_path(self) -> Path:
+        """Where it is."""
+
+    @property
+    def dataset(self) -> str:
+        """The data set."""
+
+    @property
+    def version(self) -> str:
+        """The version."""
+
+    @property
+    def account(self) -> str:
+        """The account that the version belongs to."""
+
+    @property
+    def digest(self) -> str:
+        """Digest of what decides what is published, hex; public."""
+
+    @property
+    def public_root(self) -> str:
+        """Place of the public root."""
+
+    @property
+    def restricted_root(self) -> str:
+        """Place of the restricted root."""
+
+
 def require_release(plan: ReleasePlan) -> None:
     """Stop before anything when a release file is that of a rehearsal.
 
@@ -66,7 +122,7 @@ def require_release(plan: ReleasePlan) -> None:
         )
 
 
-def ledger_place(plan: ReleasePlan) -> LedgerAddress:
+def ledger_place(plan: VersionPlan) -> LedgerAddress:
     """Where the ledger of a plan is: as declared (from the release file's folder), else in the restricted root."""
     if plan.config.ledger is not None:
         return ledger_address(plan.config.ledger.url, plan.config_path.parent)
@@ -74,7 +130,7 @@ def ledger_place(plan: ReleasePlan) -> LedgerAddress:
     return SqliteFile((folder or Path()) / ".trasgo" / "ledger.db")
 
 
-def open_records(plan: ReleasePlan, *, create: bool = True) -> Records:
+def open_records(plan: VersionPlan, *, create: bool = True) -> Records:
     """The records a plan is charged in.
 
     Args:
@@ -105,7 +161,7 @@ def password_from(variable: str) -> Callable[[], str]:
     return read
 
 
-def _declared_password(plan: ReleasePlan) -> Callable[[], str] | None:
+def _declared_password(plan: VersionPlan) -> Callable[[], str] | None:
     declared = plan.config.ledger
     if declared is None:
         return None
@@ -182,7 +238,7 @@ def _no_password(required: str, came: str) -> ConfigError:
     )
 
 
-def publication_terms(plan: ReleasePlan) -> PublicationTerms:
+def publication_terms(plan: VersionPlan) -> PublicationTerms:
     """What a release file asks for before anything is public."""
     publish = plan.config.publish
     if not publish.approvals and publish.embargo is None:
@@ -247,7 +303,7 @@ def signing_key_file(
     return beside / SIGNING_KEY_FILE
 
 
-def work_folder(plan: ReleasePlan, home: Path) -> Path:
+def work_folder(plan: VersionPlan, home: Path) -> Path:
     """Where private work files go: beside the ledger in the restricted root, else in the state folder."""
     folder = local_root(plan.restricted_root)
     state = home if folder is None else folder / ".trasgo"
@@ -262,7 +318,23 @@ def scheduler_address(plan: ReleasePlan, environ: Callable[[str], str | None] = 
             machine and the scheduler is on another.
     """
     dask = dask_of(plan.config.runner)
-    if dask is None or dask.is_local:
+    address = None if dask is None else declared_scheduler(dask, environ)
+    if address is not None:
+        require_ledger_for(plan.config, address)
+    return address
+
+
+def declared_scheduler(dask: DaskSpec, environ: Callable[[str], str | None] = os.environ.get) -> DaskAddress | None:
+    """The Dask scheduler that a file names; None where it asks for workers of this machine.
+
+    Args:
+        dask: as the file declares it.
+        environ: looks up an environment variable.
+
+    Raises:
+        ConfigError: the environment variable with it is not set, or holds no address.
+    """
+    if dask.is_local:
         return None
     text = dask.address if dask.address_env is None else environ(dask.address_env)
     if not text:
@@ -273,6 +345,4 @@ def scheduler_address(plan: ReleasePlan, environ: Callable[[str], str | None] = 
             came="one that is not set",
             fix="Set it, or start workers of this machine with `runner: dask`.",
         )
-    address = dask_address(text, allow_tcp=dask.allow_tcp)
-    require_ledger_for(plan.config, address)
-    return address
+    return dask_address(text, allow_tcp=dask.allow_tcp)

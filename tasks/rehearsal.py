@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from tasks.session import now
+from tasks.version_life import now
 from trasgo_lib.budget import Cost
 from trasgo_lib.config import LoadedConfig
 from trasgo_lib.drafting.made_up_rows import MadeUpRows, write_rows

@@ -7,14 +7,15 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from tasks.places import open_records, publication_terms, require_release
+from tasks.places import VersionPlan, open_records, publication_terms, require_release
 from tasks.stores import open_root
-from tasks.waiting import WaitingPackage, read_waiting
-from trasgo_lib.errors import ConflictError, Reason, WaitingError
-from trasgo_lib.plan import ReleasePlan
+from tasks.waiting import WaitingPackage, read_waiting, verified
+from trasgo_lib.config import holds_area
+from trasgo_lib.errors import ConfigError, ConflictError, Reason, WaitingError
 from trasgo_lib.records import Event, Publication, Records, State, VersionRecord, waiting_of
-from trasgo_lib.release import STATEMENT, release_prefix, verify_release
+from trasgo_lib.release import STATEMENT, release_prefix
 from trasgo_lib.release.answers_file import ANSWERS, holds_answers
+from trasgo_lib.release.collection_file import holds_counts
 from trasgo_lib.release.model_file import MODEL, holds_a_model
 from trasgo_lib.storage import ObjectStore
 from trasgo_lib.training import read_product
@@ -32,15 +33,17 @@ class Review:
         publication: how far it is on its way to the public.
         awaits: why it is not public; None when it waits for nothing.
         verb: the command that makes it.
+        options: what follows the file in that command, with a blank before it.
     """
 
-    plan: ReleasePlan
+    plan: VersionPlan
     records: Records
     record: VersionRecord
     life: tuple[Event, ...]
     publication: Publication
     awaits: WaitingError | None
     verb: str
+    options: str = ""
 
     @property
     def restricted(self) -> ObjectStore:
@@ -77,8 +80,8 @@ class Dossier:
     Args:
         waiting: the packaged files.
         statement: ``statement.json`` of the package.
-        losses: the restricted losses; none for answers and models.
-        checks: the output checks; none for answers and models.
+        losses: the restricted losses; none for answers, models and collections.
+        checks: the output checks; none for answers, models and collections.
         answers: ``data/answers.json`` of the package; None for others.
         model: ``data/model.json`` of the package; None for others.
     """
@@ -92,6 +95,10 @@ class Dossier:
 
     def evidence(self) -> dict[str, str]:
         """What was looked at, for the record."""
+        if holds_counts(self.waiting.manifest):
+            levels = self.statement["linkage"]["levels"]
+            shown = ", ".join(f"{one['shown']} cells of resolution {one['resolution']}" for one in levels)
+            return {"estimates": f"{self.statement['reports']} reports; shown: {shown}"}
         if self.answers is not None:
             asked = self.answers["queries"]
             numbers = sum(len(query["cells"]) for query in asked)
@@ -107,17 +114,26 @@ class Dossier:
         }
 
 
-def open_review(config: Path) -> Review:
-    """A version as it stands, from a release file.
+def open_review(config: Path, window: str | None = None) -> Review:
+    """A version as it stands, from its file.
+
+    Args:
+        config: the file.
+        window: first day of a collection's window; None for the last one that is over, and for other files.
 
     Raises:
-        ConfigError: the release file is wrong.
+        ConfigError: the file is wrong, or has no windows.
         ConflictError: the version was never begun.
         StoreError: the ledger is out of reach.
     """
-    product = read_product(config)
-    plan = product.base
-    require_release(plan)
+    if holds_area(config):
+        plan, verb, options = _window_of(config, window)
+    else:
+        if window is not None:
+            raise _no_windows()
+        product = read_product(config)
+        plan, verb, options = product.base, product.verb, ""
+        require_release(product.base)
     records = open_records(plan, create=False)
     record = records.version(plan.dataset, plan.version)
     if record is None:
@@ -126,12 +142,26 @@ def open_review(config: Path) -> Review:
             f"version {plan.dataset}/{plan.version}",
             required="a version that was begun",
             came="none",
-            fix=f"Start it with: trasgo {product.verb}",
+            fix=f"Start it with: trasgo {verb}",
         )
     found = records.publication(plan.dataset, plan.version)
     over = record.state in (State.PUBLISHED, State.SUPERSEDED, State.WITHDRAWN)
     awaits = None if over else waiting_of(record, found, records.now())
-    return Review(plan, records, record, records.events(plan.dataset, plan.version), found, awaits, product.verb)
+    return Review(plan, records, record, records.events(plan.dataset, plan.version), found, awaits, verb, options)
+
+
+def _window_of(config: Path, window: str | None) -> tuple[VersionPlan, str, str]:
+    # late: only who looks at a collection waits for H3
+    from tasks.collection_life import reviewed
+
+    plan, name = reviewed(config, window)
+    return plan, "collect run", f" --window {name}"
+
+
+def _no_windows() -> ConfigError:
+    return ConfigError.of(
+        Reason.BAD_PARAMETER, "--window", required="a collection file", came="another file", fix="Leave --window out."
+    )
 
 
 def open_dossier(review: Review) -> Dossier:
@@ -152,8 +182,10 @@ def open_dossier(review: Review) -> Dossier:
     waiting = read_waiting(store, plan.dataset, plan.version)
     if waiting.digest != review.publication.package:
         raise _differs(record, "the files that were packaged", "other files")
-    verify_release(store, waiting.prefix).require()
+    verified(store, waiting.prefix).require()
     statement = json.loads(store.get(f"{waiting.prefix}/{STATEMENT}"))
+    if holds_counts(waiting.manifest):
+        return Dossier(waiting, statement, {}, [])
     if holds_answers(waiting.manifest):
         return Dossier(waiting, statement, {}, [], answers=json.loads(store.get(f"{waiting.prefix}/{ANSWERS}")))
     if holds_a_model(waiting.manifest):

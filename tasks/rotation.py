@@ -15,7 +15,7 @@ import os
 from dataclasses import dataclass
 from pathlib import Path
 
-from tasks.session import now
+from tasks.version_life import now
 from trasgo_lib.errors import ConflictError, Reason
 from trasgo_lib.keys import SigningKeys, WrappingKey, commitment, digest_key_context, root_context
 from trasgo_lib.records import Account, Records, VersionRecord

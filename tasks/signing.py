@@ -6,10 +6,9 @@ publication that is resumed signs the same bytes.
 
 from __future__ import annotations
 
-from pathlib import Path
-
-from tasks.places import signing_key_file
+from tasks.places import VersionPlan, signing_key_file
 from tasks.session import Session
+from tasks.version_life import VersionLife
 from trasgo_lib.keys import PublicKey, SigningKey, SigningKeys
 from trasgo_lib.records import Entry, State, VersionRecord
 from trasgo_lib.release import SIGNING_KEY, Anchors, PublishedBefore, Signing, release_prefix
@@ -18,7 +17,7 @@ _PREVIOUS_VERSION = "previous_version"
 _PREVIOUS_MANIFEST = "previous_manifest"
 
 
-def require_signing_key(session: Session) -> None:
+def require_signing_key(session: VersionLife[VersionPlan]) -> None:
     """Stop before anything is drawn when this version is to be signed and there is no key to sign it with.
 
     Raises:
@@ -29,18 +28,18 @@ def require_signing_key(session: Session) -> None:
         signing_key(session)
 
 
-def signing_key(session: Session) -> SigningKey:
+def signing_key(session: VersionLife[VersionPlan]) -> SigningKey:
     """The key that signs this version: the present one, or that of a publication that was begun; secret.
 
     Raises:
         ConfigError: there is no signing key file, or it is none.
         ConflictError: the key is not in it, or the wrapping key does not open it.
     """
-    keys = SigningKeys.from_file(signing_key_file(Path(session.ref.home), session.plan))
+    keys = SigningKeys.from_file(signing_key_file(session.home, session.plan))
     return keys.key(session.wrapping_key, _begun_with(session))
 
 
-def _begun_with(session: Session) -> str | None:
+def _begun_with(session: VersionLife[VersionPlan]) -> str | None:
     """Id of the key whose public half a publication that was begun has put already, or None."""
     prefix = release_prefix(session.plan.dataset, session.plan.version)
     places = ((session.public, f"{prefix}/{SIGNING_KEY}"), (session.restricted, f"{prefix}/waiting/{SIGNING_KEY}"))
@@ -59,17 +58,25 @@ def signing_of(session: Session) -> Signing | None:
     if plan.config.publish.sign == "none":
         return None
     last = own_entries(session)[-1]
-    checked = session.event_of(State.CHECKED).evidence
-    previous = None
-    if _PREVIOUS_MANIFEST in checked:
-        previous = PublishedBefore(checked[_PREVIOUS_VERSION], checked[_PREVIOUS_MANIFEST])
     anchors = Anchors(
-        plan_digest=plan.digest, account=plan.account, sequence=last.seq, head=last.hash, previous=previous
+        plan_digest=plan.digest,
+        account=plan.account,
+        sequence=last.seq,
+        head=last.hash,
+        previous=previous_of(session),
     )
     return Signing(signing_key(session), anchors)
 
 
-def previous_evidence(session: Session) -> dict[str, str]:
+def previous_of(session: VersionLife[VersionPlan]) -> PublishedBefore | None:
+    """What was published of this data set when the version was checked, as the record of that says."""
+    checked = session.event_of(State.CHECKED).evidence
+    if _PREVIOUS_MANIFEST not in checked:
+        return None
+    return PublishedBefore(checked[_PREVIOUS_VERSION], checked[_PREVIOUS_MANIFEST])
+
+
+def previous_evidence(session: VersionLife[VersionPlan]) -> dict[str, str]:
     """The version of this data set that was published last, as evidence of the checked state; empty without one."""
     plan = session.plan
     others = [
@@ -83,7 +90,7 @@ def previous_evidence(session: Session) -> dict[str, str]:
     return {_PREVIOUS_VERSION: last.version, _PREVIOUS_MANIFEST: last.manifest_digest or ""}
 
 
-def _published_at(session: Session, record: VersionRecord) -> tuple[str, str]:
+def _published_at(session: VersionLife[VersionPlan], record: VersionRecord) -> tuple[str, str]:
     events = session.records.events(record.dataset, record.version)
     return max(event.at for event in events if event.state is State.PUBLISHED), record.version
 

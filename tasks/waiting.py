@@ -5,25 +5,30 @@ from __future__ import annotations
 import hashlib
 import json
 import logging
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
 from prefect import task
 
+from tasks.places import VersionPlan
 from tasks.policies import IDEMPOTENT_IO, at_boundary
-from tasks.session import RunRef, Session, now, open_session
+from tasks.session import RunRef, open_session
+from tasks.version_life import VersionLife, now
 from trasgo_lib.errors import ConflictError, Reason
-from trasgo_lib.records import State, package_digest
+from trasgo_lib.records import State, package_digest, waiting_of
 from trasgo_lib.release import (
     MANIFEST,
     StagedPackage,
+    VerificationReport,
     erratum_bytes,
     erratum_key,
     publish_package,
     release_prefix,
     verify_release,
 )
+from trasgo_lib.release.corrections import CHARGED_AGAIN
+from trasgo_lib.release.verification import VerificationResult
 from trasgo_lib.storage import ObjectStore
 
 _LOGGER = logging.getLogger("trasgo")
@@ -51,7 +56,7 @@ class WaitingPackage:
         return package_digest(self.salt, self.manifest_digest)
 
 
-def put_waiting(session: Session, staged: StagedPackage) -> None:
+def put_waiting(session: VersionLife[VersionPlan], staged: StagedPackage) -> None:
     """Put a package into the restricted root and on record.
 
     Raises:
@@ -64,7 +69,7 @@ def put_waiting(session: Session, staged: StagedPackage) -> None:
     digest = package_digest(salt, manifest)
     note = {"format": 1, "salt": salt, "manifest_sha256": manifest, "package": digest}
     session.restricted.put_once(_note(prefix), f"{json.dumps(note, indent=2)}\n".encode())
-    session.records.record_package(plan.dataset, plan.version, digest, session.ref.actor, now())
+    session.records.record_package(plan.dataset, plan.version, digest, session.actor, now())
 
 
 def read_waiting(restricted: ObjectStore, dataset: str, version: str) -> WaitingPackage:
@@ -98,13 +103,43 @@ def publish_waiting(ref: RunRef) -> None:
         ConflictError: the files are not those that were packaged, or the public root holds others.
         VerificationError: what waits does not verify.
     """
-    session = open_session(ref)
+    bring_waiting(open_session(ref))
+
+
+def may_be_published(session: VersionLife[VersionPlan]) -> bool:
+    """A packaged version: record changed terms, and hold it when its embargo was missed.
+
+    Returns:
+        Whether it can go to the public root now.
+
+    Raises:
+        ConflictError: another number of approvals than it was packaged for.
+    """
+    plan, record = session.plan, session.begin()
+    session.freeze(record.input_digest or "")
+    found = session.records.hold_when_missed(plan.dataset, plan.version, session.actor, now())
+    session.remove_work()
+    return waiting_of(record, found, session.records.now()) is None
+
+
+def bring_waiting(session: VersionLife[VersionPlan], price: str = CHARGED_AGAIN) -> None:
+    """Bring the approved files of a version to the public root, manifest last; again changes nothing.
+
+    Args:
+        session: the version.
+        price: what a correction cost, in words.
+
+    Raises:
+        WaitingError: approvals are missing, or the embargo has not ended, by the database's clock.
+        ConflictError: the files are not those that were packaged, or the public root holds others.
+        VerificationError: what waits does not verify.
+    """
     plan = session.plan
     prefix = release_prefix(plan.dataset, plan.version)
     waiting = read_waiting(session.restricted, plan.dataset, plan.version)
     session.records.require_publishable(plan.dataset, plan.version, waiting.digest)
     session.require_superseded()
-    verify_release(session.restricted, waiting.prefix).require()
+    verified(session.restricted, waiting.prefix).require()
     listed = {entry["path"]: entry["sha256"] for entry in waiting.manifest["files"]}
     manifest = f"{waiting.prefix}/{MANIFEST}"
     for key in session.restricted.list(waiting.prefix):
@@ -115,20 +150,38 @@ def publish_waiting(ref: RunRef) -> None:
     if hashlib.sha256(content).hexdigest() != waiting.manifest_digest:
         raise changed(prefix)
     session.public.put_once(f"{prefix}/{MANIFEST}", content)
-    announce(session, {"package": waiting.digest, "package_salt": waiting.salt})
+    announce(session, {"package": waiting.digest, "package_salt": waiting.salt}, price)
     session.remove_work()
     _LOGGER.info("publish: %s, as approved", prefix)
 
 
-def _copy(session: Session, key: str, to: str, wanted: str) -> None:
+def verified(store: ObjectStore, prefix: str) -> VerificationReport:
+    """Every check of a package, whatever it holds."""
+    return verify_release(store, prefix, collections=_counts)
+
+
+def _counts(store: ObjectStore, prefix: str, manifest: dict[str, Any]) -> Iterator[VerificationResult]:
+    # late: only who publishes a collection waits for H3
+    from trasgo_lib.collection.verify import verify_counts
+
+    return verify_counts(store, prefix, manifest)
+
+
+def _copy(session: VersionLife[VersionPlan], key: str, to: str, wanted: str) -> None:
     """One file to the public root; what arrives must be what was listed."""
     content = session.restricted.local_path(key) or session.restricted.get(key)
     if session.public.put_once(to, content) != wanted:
         raise changed(to)
 
 
-def announce(session: Session, evidence: Mapping[str, str]) -> None:
-    """After the manifest: the erratum of a correction, then the record; both versions move in one transaction."""
+def announce(session: VersionLife[VersionPlan], evidence: Mapping[str, str], price: str = CHARGED_AGAIN) -> None:
+    """After the manifest: the erratum of a correction, then the record; both versions move in one transaction.
+
+    Args:
+        session: the version.
+        evidence: what ties it to a package that waited.
+        price: what a correction cost, in words.
+    """
     plan = session.plan
     prefix = release_prefix(plan.dataset, plan.version)
     digest = session.public.digest(f"{prefix}/{MANIFEST}")
@@ -137,10 +190,12 @@ def announce(session: Session, evidence: Mapping[str, str]) -> None:
     if superseded is not None:
         before = session.records.require_supersedable(plan.dataset, superseded, plan.version)
         made = session.event_of(State.CHECKED).at
-        erratum = erratum_bytes(plan, made, digest, before.manifest_digest or "")
+        erratum = erratum_bytes(plan, made, digest, before.manifest_digest or "", price)
         session.public.put_once(erratum_key(plan.dataset, plan.version), erratum)
+    if session.begin().manifest_digest == digest:
+        return  # on record already; the public root was restored
     proof = {"manifest_digest": digest, **evidence}
-    session.records.publish(plan.dataset, plan.version, proof, superseded, session.ref.actor, now())
+    session.records.publish(plan.dataset, plan.version, proof, superseded, session.actor, now())
 
 
 def changed(prefix: str) -> ConflictError:

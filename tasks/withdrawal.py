@@ -9,8 +9,8 @@ import hashlib
 import json
 
 from tasks.review import Review
-from tasks.session import now
 from tasks.stores import open_root
+from tasks.version_life import now
 from trasgo_lib.errors import ConflictError, Reason
 from trasgo_lib.records import State
 from trasgo_lib.release import MANIFEST, WITHDRAWN, release_prefix, withdrawal_bytes

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 import typer
 
@@ -12,18 +12,26 @@ from flows.cli.console import UNNAMED, actor, guarded, out, say_json
 
 if TYPE_CHECKING:
     from tasks.review import Dossier, Review
+    from trasgo_lib.plan import ReleasePlan
 
+_WINDOW = typer.Option(None, "--window", help="Of a collection: first day of the window; default: the last one over.")
 _CONFIG = typer.Argument(help="The release file (YAML).")
 _REASON = typer.Option("looked at plan, spend, checks and digests", "--reason", help="Why, in words; recorded.")
 _YES = typer.Option(False, "--yes", help="Do not ask; for those who looked before.")
 _JSON = typer.Option(False, "--json", help="One JSON object on standard output; needs --yes.")
 
 
-def approve(config: Path = _CONFIG, reason: str = _REASON, yes: bool = _YES, as_json: bool = _JSON) -> None:
+def approve(
+    config: Path = _CONFIG,
+    window: str | None = _WINDOW,
+    reason: str = _REASON,
+    yes: bool = _YES,
+    as_json: bool = _JSON,
+) -> None:
     """Show what waits for publication, ask, and record your approval of exactly these files."""
     with guarded(as_json):
         from tasks.review import open_dossier, open_review
-        from tasks.session import now
+        from tasks.version_life import now
         from trasgo_lib.errors import ConfigError, Reason, StoreError, WaitingError
 
         if actor() == UNNAMED:
@@ -34,7 +42,7 @@ def approve(config: Path = _CONFIG, reason: str = _REASON, yes: bool = _YES, as_
                 came="none, and no login name",
                 fix="Set TRASGO_ACTOR to your name.",
             )
-        review = open_review(config)
+        review = open_review(config, window)
         report = review.records.check_chain()
         if not report.ok:
             raise StoreError(*report.faults)
@@ -52,12 +60,13 @@ def approve(config: Path = _CONFIG, reason: str = _REASON, yes: bool = _YES, as_
             review.records.hold_when_missed(plan.dataset, plan.version, actor(), now())
             raise
         if as_json:
-            say_json(open_review(config).to_json())
+            say_json(open_review(config, window).to_json())
         elif found.missing:
             out.print(f"Approved by {actor()}; {found.missing} more needed.", markup=False)
         else:
             out.print(
-                f"Approved by {actor()}; all approvals are there. Publish it: trasgo {review.verb} {config}",
+                f"Approved by {actor()}; all approvals are there. Publish it: trasgo {review.verb} "
+                f"{config}{review.options}",
                 markup=False,
             )
 
@@ -73,8 +82,6 @@ def _show(review: Review, dossier: Dossier) -> None:
         f"  package   {dossier.waiting.digest}",
         f"  rows      {manifest['rows']}; {what}: {', '.join(manifest['columns'])}",
         f"  promise   {dossier.statement[promise]}",
-        f"  spent     {review.records.spent_by(plan.dataset, plan.version)}",
-        f"  account   {plan.account}: {review.records.account(plan.account).left} left",
         *told(review, dossier),
     ]
     lines += [f"  file      {entry['path']}, {entry['bytes']} bytes, {entry['sha256']}" for entry in manifest["files"]]
@@ -88,8 +95,36 @@ def _show(review: Review, dossier: Dossier) -> None:
         out.print(line, markup=False)
 
 
+def _spent(review: Review) -> Iterator[str]:
+    """What the version was charged, and what its account has left."""
+    plan = review.plan
+    yield f"  spent     {review.records.spent_by(plan.dataset, plan.version)}"
+    yield f"  account   {plan.account}: {review.records.account(plan.account).left} left"
+
+
+def _estimates(review: Review, dossier: Dossier) -> Iterator[str]:
+    """What devices paid, whether they answered as declared, and where the estimates can be read."""
+    place = review.restricted.uri(dossier.waiting.prefix).removeprefix("file://")
+    statement = dossier.statement
+    window, device = statement["window"], statement["device"]
+    yield f"  window    {window['first_day']}, {window['days']} days"
+    for one in statement["versions"]:
+        yield (
+            f"  devices   {one['mechanism']} at resolution {one['resolution']}: epsilon {one['epsilon_per_report']} a "
+            f"report, {one['reports']} reports"
+        )
+        failed = [check["name"] for check in one["health"] if not check["passed"]]
+        yield f"  clients   {'answer as declared' if not failed else 'FAILED: ' + ', '.join(failed)}"
+    yield f"  cap       epsilon {device['lifetime_epsilon']} of a device for ever; no account is charged"
+    for level in statement["linkage"]["levels"]:
+        small = f"; {len(level['small'])} of them could be tied to few devices" if level["small"] else ""
+        yield f"  shown     {level['shown']} cells of resolution {level['resolution']}{small}"
+    yield f"  estimates to be read in {place}/map.html and {place}/report.md"
+
+
 def _questions(review: Review, dossier: Dossier) -> Iterator[str]:
     """The questions as asked, and where their answers can be read; they are not public yet."""
+    yield from _spent(review)
     place = review.restricted.uri(dossier.waiting.prefix).removeprefix("file://")
     for query in dossier.statement["queries"]:
         cost = f"epsilon {query['cost']['epsilon']}"
@@ -99,6 +134,7 @@ def _questions(review: Review, dossier: Dossier) -> Iterator[str]:
 
 def _model(review: Review, dossier: Dossier) -> Iterator[str]:
     """What is predicted from what, each charge, and where the accuracy can be read; it is not public yet."""
+    yield from _spent(review)
     place = review.restricted.uri(dossier.waiting.prefix).removeprefix("file://")
     training = dossier.statement["training"]
     features = ", ".join(feature["name"] for feature in training["features"])
@@ -109,11 +145,11 @@ def _model(review: Review, dossier: Dossier) -> Iterator[str]:
 
 
 def _outcome(review: Review, dossier: Dossier) -> Iterator[str]:
-    plan = review.plan
+    yield from _spent(review)
     yield f"  checks    {dossier.evidence()['checks']}"
     yield f"  loop      ended with: {dossier.losses.get('reason', '')}"
     last = {entry["unit"]: entry for entry in dossier.losses.get("rounds", [])}
-    for unit in plan.units:
+    for unit in cast("ReleasePlan", review.plan).units:
         if unit.target is not None and unit.name in last:
             met = "met" if last[unit.name]["met"] else "NOT met"
             yield f"  target    {unit.name}: {unit.target.loss} <= {unit.target.ceiling}, {met}"
@@ -123,5 +159,6 @@ _PRODUCTS: dict[str, tuple[str, str, Callable[[Review, Dossier], Iterator[str]]]
     "run": ("columns", "in_words", _outcome),
     "query": ("questions", "guarantee", _questions),
     "train": ("target", "guarantee", _model),
+    "collect run": ("columns", "guarantee", _estimates),
 }
 """By the command that made it: what the manifest's columns are, where the promise stands, and what else is shown."""

@@ -59,8 +59,8 @@ def size(config: Path = _CONFIG, reports: str = _REPORTS, share: str = _SHARE, a
         _print_sizes(rows)
         for version in plan.current:
             out.print(
-                f"\nA cell with {wanted:.4g} of all devices is shown nine times in ten from {needed[version.tag]:,} "
-                f"reports on, at resolution {version.alphabet.resolution}."
+                f"\nA cell with {100 * wanted:.4g} % of all devices is shown nine times in ten from "
+                f"{needed[version.tag]:,} reports on, at resolution {version.alphabet.resolution}."
             )
         if len(plan.current) > 1:
             out.print(f"Devices are split over {len(plan.current)} levels: these are reports of one level.")

@@ -8,10 +8,11 @@ from typing import TYPE_CHECKING
 
 import typer
 
-from flows.cli.console import err, guarded, home, out, progress, say_json
-from trasgo_lib.errors import ConfigError, ConflictError, Reason, StoreError
+from flows.cli.console import actor, err, guarded, home, out, progress, say_json
+from trasgo_lib.errors import ConfigError, Reason, StoreError
 
 if TYPE_CHECKING:
+    from flows.collecting import WindowOutcome
     from tasks.collection_session import CollectionSession
 
 PORT = 8723
@@ -64,12 +65,15 @@ def run(config: Path = _CONFIG, window: str | None = _WINDOW, as_json: bool = _J
 
         prepare_prefect(home())
         from flows.collecting import run_window
+        from tasks.collection_closing import last_over
         from tasks.collection_session import open_collection
 
         digest, session = open_collection(config.absolute(), home())
-        name = window or _last_over(session)
-        already = run_window(digest, session, name, around=progress(quiet or as_json))
-        _tell(session, name, already, as_json)
+        name = window or last_over(session.plan)
+        outcome = run_window(digest, session, name, actor(), around=progress(quiet or as_json))
+        _tell(session, name, outcome, as_json)
+        if outcome.waiting is not None:
+            raise outcome.waiting
 
 
 def token(group: str = _GROUP) -> None:
@@ -104,49 +108,38 @@ def add_to(app: typer.Typer) -> None:
         app.command(name)(command)
 
 
-def _last_over(session: CollectionSession) -> str:
-    from datetime import timedelta
-
-    from tasks.collection_session import today
-
-    windows = session.plan.windows
-    last = today() - timedelta(days=windows.days + windows.late_days)
-    if last < windows.first_day:
-        raise ConflictError.of(
-            Reason.STATE_CONFLICT,
-            "windows",
-            required="one that is over",
-            came="none yet",
-            fix=f"Run it again later: the first window begins on {windows.first_day.isoformat()}.",
-        )
-    return windows.of(last)
-
-
-def _tell(session: CollectionSession, window: str, already: bool, as_json: bool) -> None:
+def _tell(session: CollectionSession, window: str, outcome: WindowOutcome, as_json: bool) -> None:
     import json
 
     from trasgo_lib.release import MANIFEST
 
     prefix = session.prefix(window)
-    statement = json.loads(session.public.get(f"{prefix}/statement.json"))
-    report_key = f"{prefix}/collection_report.json"
+    is_public = session.public.exists(f"{prefix}/{MANIFEST}")
+    statement = json.loads(session.public.get(f"{prefix}/statement.json")) if is_public else None
     if as_json:
         say_json(
             {
                 "release": prefix,
-                "public": session.public.uri(prefix),
-                "already_published": already,
-                "reports": statement["reports"],
-                "shown": {str(one["resolution"]): one["shown"] for one in statement["linkage"]["levels"]},
-                "manifest_sha256": session.public.digest(f"{prefix}/{MANIFEST}"),
+                "state": outcome.state.value,
+                "public": session.public.uri(prefix) if is_public else None,
+                "already_published": outcome.already,
+                "reports": None if statement is None else statement["reports"],
+                "shown": None
+                if statement is None
+                else {str(one["resolution"]): one["shown"] for one in statement["linkage"]["levels"]},
+                "manifest_sha256": session.public.digest(f"{prefix}/{MANIFEST}") if is_public else None,
+                "awaits": None if outcome.waiting is None else str(outcome.waiting.reason),
             }
         )
         return
-    out.print(f"{'Already published' if already else 'Published'}: {prefix}")
-    out.print(f"  files    {session.public.uri(prefix).removeprefix('file://')}")
-    out.print(f"  reports  {statement['reports']:,}")
-    for one in statement["linkage"]["levels"]:
-        out.print(f"  shown    {one['shown']:,} cells of resolution {one['resolution']}")
+    word = outcome.state.value.capitalize() if statement is not None else "Packaged"
+    out.print(f"{'Already ' + word.lower() if outcome.already else word}: {prefix}", markup=False)
+    if statement is not None:
+        out.print(f"  files    {session.public.uri(prefix).removeprefix('file://')}", markup=False)
+        out.print(f"  reports  {statement['reports']:,}")
+        for one in statement["linkage"]["levels"]:
+            out.print(f"  shown    {one['shown']:,} cells of resolution {one['resolution']}")
+    report_key = f"{prefix}/collection_report.json"
     if session.restricted.exists(report_key):
         refused = json.loads(session.restricted.get(report_key))["refused"]
         out.print("  refused  " + (", ".join(f"{reason} {count:,}" for reason, count in refused.items()) or "none"))

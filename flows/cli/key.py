@@ -11,8 +11,8 @@ import typer
 from flows.cli.console import err, guarded, home, out, say_json
 
 if TYPE_CHECKING:
+    from tasks.places import VersionPlan
     from trasgo_lib.keys import SigningKeys, WrappingKey
-    from trasgo_lib.plan import ReleasePlan
 
 app = typer.Typer(help="Wrapping keys and signing keys.", no_args_is_help=True)
 
@@ -62,11 +62,11 @@ def _init_of(config: Path, *, if_absent: bool) -> None:
     _init_signing(key, signing_key_file(home(), plan))
 
 
-def _plan(config: Path) -> ReleasePlan:
+def _plan(config: Path) -> VersionPlan:
     from flows.environment import prepare_prefect
-    from trasgo_lib.training import read_product
+    from tasks.products import plan_of
 
-    plan = read_product(config).base
+    plan = plan_of(config)
     if plan.config.keys is not None and plan.config.keys.block is not None:
         prepare_prefect(home())
     return plan
@@ -134,7 +134,7 @@ def renew_signing(config: Path | None = _CONFIG) -> None:
         out.print(f"Signing key: new, id {keys.public[-1].key_id}. Publish it: trasgo key public --all", markup=False)
 
 
-def _stored(plan: ReleasePlan | None) -> SigningKeys:
+def _stored(plan: VersionPlan | None) -> SigningKeys:
     from tasks.places import signing_key_file
     from trasgo_lib.keys import SigningKeys
 

@@ -10,8 +10,8 @@ import typer
 from flows.cli.console import actor, guarded, home, out
 
 if TYPE_CHECKING:
+    from tasks.places import VersionPlan
     from trasgo_lib.keys import WrappingKey
-    from trasgo_lib.plan import ReleasePlan
 
 _CONFIGS = typer.Argument(help="A release file for each ledger under the key; they must name the same key.")
 _TO = typer.Option("", "--to", help="env:NAME or block:NAME that holds the new key, when the key is not in a file.")
@@ -27,11 +27,11 @@ def rotate(configs: list[Path] = _CONFIGS, to: str = _TO, reason: str = _WHY) ->
     """Wrap every root, digest key and signing key under a new key; an interrupted call is gone on with."""
     with guarded():
         from tasks.places import open_records, signing_key_file, wrapping_key
+        from tasks.products import plan_of
         from tasks.rotation import next_key, rewrap_signing, take_place
         from tasks.rotation import rotate as rewrap
-        from trasgo_lib.training import read_product
 
-        plans = [read_product(config).base for config in configs]
+        plans = [plan_of(config) for config in configs]
         path = _one_file(plans)
         if (path is None) == (not to):
             raise _unclear(path)
@@ -60,11 +60,11 @@ def destroy(
     """Overwrite the root of a version: nothing of it can be drawn again, by anyone, for good."""
     with guarded():
         from tasks.places import open_records
-        from tasks.session import now
-        from trasgo_lib.training import read_product
+        from tasks.products import plan_of
+        from tasks.version_life import now
 
         dataset, _, version = release.partition("/")
-        plan = read_product(config).base
+        plan = plan_of(config)
         records = open_records(plan, create=False)
         records.require_open()
         if not yes:
@@ -78,7 +78,7 @@ def destroy(
         )
 
 
-def _one_file(plans: list[ReleasePlan]) -> Path | None:
+def _one_file(plans: list[VersionPlan]) -> Path | None:
     """The key file that all plans use, or None when none of them uses a file."""
     from tasks.places import key_file
     from trasgo_lib.errors import ConfigError, Reason

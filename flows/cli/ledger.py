@@ -11,10 +11,10 @@ import typer
 from rich.table import Table
 
 from flows.cli.console import actor, err, guarded, home, out, say_json
-from trasgo_lib.errors import StoreError
+from trasgo_lib.errors import ConfigError, Reason, StoreError
 
 if TYPE_CHECKING:
-    from trasgo_lib.plan import ReleasePlan
+    from tasks.places import VersionPlan
     from trasgo_lib.records import Account, Entry, Records, Transfer
 
 app = typer.Typer(help="Accounts and their charges.", no_args_is_help=True)
@@ -54,16 +54,22 @@ def open_account(
     """Open the account a release file names: caps, composition, population, unit and parts are fixed for good."""
     with guarded():
         from flows.cli.ledger_account import cap_in_epsilon, composition_of, partitions_of
-        from tasks.places import wrapping_key
+        from tasks.places import open_records, wrapping_key
         from tasks.rotation import require_key_of
-        from tasks.session import now
+        from tasks.version_life import now
         from trasgo_lib.budget import Cost
+        from trasgo_lib.config import holds_area
         from trasgo_lib.keys import digest_key_context, new_secret
         from trasgo_lib.records import AccountTerms
+        from trasgo_lib.training import read_product
 
         composition = composition_of(epsilon, delta, rho, renyi_order)
         partitions = partitions_of(partition, parts_per_unit)
-        plan, records = _open(config, create=True)
+        if holds_area(config):
+            _open_devices(config, population, asks_cap=any((epsilon != "0", delta != "0", rho, partitions)))
+            return
+        plan = read_product(config).base
+        records = open_records(plan, create=True)
         records.require_open()
         terms = AccountTerms(
             name=plan.account,
@@ -185,7 +191,7 @@ def migrate(
     """Move the ledger from its SQLite file to a PostgreSQL server, and close the old one for good."""
     with guarded(as_json):
         from tasks.places import password_from
-        from tasks.session import now
+        from tasks.version_life import now
         from trasgo_lib.config import ledger_address
         from trasgo_lib.records import Database, plan_transfer, transfer
 
@@ -260,9 +266,30 @@ def _print_account(account: Account, meant: str | None) -> None:
         out.print(f"  {word:5} {terms.in_words(amounts)}{means}", markup=False)
 
 
-def _open(config: Path, *, create: bool) -> tuple[ReleasePlan, Records]:
-    from tasks.places import open_records
-    from trasgo_lib.training import read_product
+def _open_devices(config: Path, population: str, *, asks_cap: bool) -> None:
+    """The account of a collection's devices: its cap is theirs, and stands in the collection file."""
+    from tasks.collection_life import any_window, open_account
+    from tasks.places import open_records, wrapping_key
 
-    plan = read_product(config).base
+    if asks_cap:
+        raise ConfigError.of(
+            Reason.BAD_PARAMETER,
+            "cap",
+            required="none: that of a collection's devices is device.lifetime_epsilon",
+            came="one",
+            fix="Leave it out.",
+        )
+    plan = any_window(config)
+    records = open_records(plan, create=True)
+    records.require_open()
+    open_account(records, plan, wrapping_key(plan, home()), actor(), population)
+    account = records.account(plan.account)
+    out.print(f"Account {plan.account}: open, cap {account.terms.in_words(account.terms.cap)}", markup=False)
+
+
+def _open(config: Path, *, create: bool) -> tuple[VersionPlan, Records]:
+    from tasks.places import open_records
+    from tasks.products import plan_of
+
+    plan = plan_of(config)
     return plan, open_records(plan, create=create)

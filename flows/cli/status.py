@@ -8,16 +8,17 @@ import typer
 
 from flows.cli.console import guarded, out, say_json
 
+_WINDOW = typer.Option(None, "--window", help="Of a collection: first day of the window; default: the last one over.")
 _CONFIG = typer.Argument(help="The release file (YAML).")
 _JSON = typer.Option(False, "--json", help="One JSON object on standard output.")
 
 
-def status(config: Path = _CONFIG, as_json: bool = _JSON) -> None:
+def status(config: Path = _CONFIG, window: str | None = _WINDOW, as_json: bool = _JSON) -> None:
     """State of a version, what it awaits, from whom and until when, and its whole life."""
     with guarded(as_json):
         from tasks.review import open_review
 
-        review = open_review(config)
+        review = open_review(config, window)
         if as_json:
             say_json(review.to_json())
             return

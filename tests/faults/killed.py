@@ -26,11 +26,13 @@ def fix_keys_and_clock(patch: Patch) -> None:
         patch: ``setattr``, or that of a test's monkeypatch.
     """
     import tasks.session
+    import tasks.version_life
     import trasgo_lib.keys
 
     patch(trasgo_lib.keys, "new_secret", lambda random: SECRET)
-    patch(tasks.session, "new_secret", lambda random: SECRET)
-    patch(tasks.session, "now", lambda: MOMENT)
+    patch(tasks.version_life, "new_secret", lambda random: SECRET)
+    for module in (tasks.session, tasks.version_life):
+        patch(module, "now", lambda: MOMENT)
 
 
 def _die() -> None:

@@ -122,9 +122,9 @@ def test_the_other_pairs_too(places: Places, database: str, store: str, point: s
 
 def test_another_root_gives_other_bytes(places: Places, monkeypatch: pytest.MonkeyPatch) -> None:
     """Negative control: what is compared does depend on the draws."""
-    import tasks.session
+    import tasks.version_life
 
-    monkeypatch.setattr(tasks.session, "new_secret", lambda random: bytes(32))
+    monkeypatch.setattr(tasks.version_life, "new_secret", lambda random: bytes(32))
     files, _ = places.whole()
     office = places.office("sqlite", "folder")
     assert office.run("--quiet").exit_code == 0

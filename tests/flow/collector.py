@@ -46,6 +46,7 @@ class Collection:
 
     def __init__(self, folder: Path, **changes: Any) -> None:
         self.folder, self.home, self.config = folder, folder / "home", folder / "collection.yaml"
+        self.actor = "ana"
         self.file: dict[str, Any] = json.loads(json.dumps(COLLECTION)) | changes
         self.write()
 
@@ -75,7 +76,7 @@ class Collection:
     def trasgo(self, *arguments: str) -> Answer:
         """Run the command."""
         collection_of.cache_clear()
-        result = CliRunner(env={"TRASGO_HOME": str(self.home)}).invoke(app, list(arguments))
+        result = CliRunner(env={"TRASGO_HOME": str(self.home), "TRASGO_ACTOR": self.actor}).invoke(app, list(arguments))
         return Answer(result.exit_code, result.stdout, result.stderr)
 
     def prepare(self) -> str:

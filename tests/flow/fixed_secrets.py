@@ -7,7 +7,7 @@ import os
 from collections import Counter
 from collections.abc import Callable
 
-import tasks.session
+import tasks.version_life
 import trasgo_lib.keys
 
 
@@ -40,4 +40,4 @@ def fix_secrets(patch: Callable[[object, str, object], None], name: str | None =
     """
     secrets = FixedSecrets(name)
     patch(trasgo_lib.keys, "new_secret", secrets)  # the digest key of an account
-    patch(tasks.session, "new_secret", secrets)  # the root of a version
+    patch(tasks.version_life, "new_secret", secrets)  # the root of a version

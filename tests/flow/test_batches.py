@@ -18,8 +18,8 @@ from office import Office
 import flows.release
 import flows.runners
 import tasks.ingest
-import tasks.session
 import tasks.staging
+import tasks.version_life
 import trasgo_lib.data.store_codes
 
 
@@ -35,7 +35,7 @@ def opened(office: Office) -> Office:
 def test_the_size_of_batches_changes_row_groups_and_nothing_else(
     opened: Office, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(tasks.session, "new_secret", lambda _: bytes(range(32)))
+    monkeypatch.setattr(tasks.version_life, "new_secret", lambda _: bytes(range(32)))
     offices = {rows: Office(shutil.copytree(opened.folder, tmp_path / str(rows))) for rows in (1000, 1100, 1 << 18)}
     for rows, other in offices.items():
         other.release = json.loads(json.dumps(opened.release))
@@ -92,7 +92,7 @@ def test_a_source_that_changes_before_publication_is_not_published(
 def test_units_cut_into_several_tasks_are_drawn_and_recorded_the_same(
     opened: Office, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(tasks.session, "new_secret", lambda _: bytes(range(32)))
+    monkeypatch.setattr(tasks.version_life, "new_secret", lambda _: bytes(range(32)))
     opened.release["publish"]["rows_per_batch"] = 1000
     opened.write()
     whole, cut = (Office(shutil.copytree(opened.folder, tmp_path / name)) for name in ("whole", "cut"))

@@ -134,7 +134,7 @@ def test_the_package_verifies_and_every_file_of_it_matters(published: Published,
     assert verify_collection(published.folder).passed
     assert published.collection.trasgo("verify", str(published.folder)).exit_code == 0
     files = sorted(path for path in published.folder.rglob("*") if path.is_file())
-    assert len(files) == 14
+    assert len(files) == 19
     for path in files:
         copy = tmp_path / path.name
         shutil.copytree(published.folder, copy)
@@ -219,7 +219,7 @@ def test_a_window_is_not_closed_over_batches_that_could_not_be_written(
         batch(collection.version, window, f"line-{number:016d}", range(number, number + 1)) for number in range(70)
     ]
     (inbox / "batches.ndjson").write_bytes(b"\n".join(lines))
-    ref = CollectionRef(str(collection.config), "", str(collection.home), window)
+    ref = CollectionRef(str(collection.config), "", str(collection.home), window, "ana")
 
     def unreachable(*_: object) -> None:
         raise StoreError.of(Reason.STORE_UNREACHABLE, "store", required="an answer", came="none", fix="Wait.")

@@ -13,7 +13,7 @@ from fastapi.testclient import TestClient
 from flows.collector.app import Limits, make_app
 from flows.collector.desk import Desk
 from trasgo_lib.collection.intake import ClientGroups, Outcome, Refusal, Submission
-from trasgo_lib.collection.intake.journal import Receipt
+from trasgo_lib.collection.intake.acknowledged import Receipt
 
 _LIMITS = Limits(body_bytes=1000, batches_per_second=1.0, burst=50)
 

@@ -94,13 +94,13 @@ def test_the_key_leaves_no_trace(
     assert refused.exit_code == 3, refused.text
     office.release["release"]["version"] = "3"
     office.write()
-    import tasks.session
+    import tasks.version_life
 
     def fail(*arguments: object) -> bytes:
         raise RuntimeError(KEY, KEY_TEXT)  # what a broken library could say
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(tasks.session, "commitment", fail)
+        patch.setattr(tasks.version_life, "commitment", fail)
         failed = office.run("--quiet")
     assert failed.exit_code == 1, failed.text
     monkeypatch.setenv("OFFICE_KEY", KEY_TEXT[:20])

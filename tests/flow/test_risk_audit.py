@@ -13,7 +13,7 @@ from office import Office
 
 import tasks.publish
 import tasks.risk
-import tasks.session
+import tasks.version_life
 import trasgo_lib.keys
 
 RISK = {"quasi_identifiers": ["sex", "region", "wave"], "sensitive": ["age"], "linkage_sample": 200}
@@ -36,7 +36,7 @@ def _office(folder: Path, risk: dict[str, Any] | None = RISK) -> Office:
 def fixed_secrets() -> Iterator[None]:
     """The same secrets in every office, so that their draws can be compared."""
     with pytest.MonkeyPatch.context() as patch:
-        for module in (trasgo_lib.keys, tasks.session):
+        for module in (trasgo_lib.keys, tasks.version_life):
             patch.setattr(module, "new_secret", lambda _: bytes(range(32)))
         yield
 

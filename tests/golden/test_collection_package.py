@@ -17,7 +17,7 @@ import pytest
 from trasgo_lib.collection import ReportCounts, check_health, read_collection
 from trasgo_lib.collection.concluding import VersionCounts, conclude
 from trasgo_lib.collection.package import stage_collection
-from trasgo_lib.collection.statement import CollectionFacts, plan_digest, show_rule
+from trasgo_lib.collection.statement import CollectionFacts, plan_digest, show_rule, window_info
 from trasgo_lib.collection.verify import verify_collection
 from trasgo_lib.keys import SigningKey
 from trasgo_lib.release import Anchors, Signing, StagedPackage
@@ -50,6 +50,7 @@ def _staged(work: Path) -> StagedPackage:
         created="2026-01-16T06:30:00+00:00",
         library_version="0.1.0",
         commit="unknown",
+        info=window_info(plan, "2026-01-05"),
     )
     anchors = Anchors(plan_digest=plan_digest(plan), account=None, sequence=0, head="")
     return stage_collection(facts, work, Signing(SigningKey(bytes(range(32))), anchors))

@@ -10,6 +10,8 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from keyed import dirichlet
+from keyed import places as placed
 
 from trasgo_lib.amounts import Epsilon
 from trasgo_lib.collection import (
@@ -20,6 +22,7 @@ from trasgo_lib.collection import (
     check_health,
     count_answers,
     estimate,
+    reports_to_notice,
 )
 from trasgo_lib.collection.simulation import answers
 
@@ -33,10 +36,8 @@ def _channel(name: str, slots: int, epsilon: str, permanent: str = "3") -> Repor
     return build_report_channel(name, slots, Epsilon.parse(epsilon), kept)
 
 
-def _places(slots: int, devices: int, seed: int) -> np.ndarray:
-    shares = np.random.default_rng(seed).dirichlet(np.ones(slots))
-    places: np.ndarray = np.random.default_rng(seed + 1).choice(slots, devices, p=shares).astype(np.int32)
-    return places
+def _places(slots: int, devices: int, key: int) -> np.ndarray:
+    return placed(dirichlet(slots, "shares", key), devices, "places", key)
 
 
 def _found(channel: ReportChannel, places: np.ndarray, run: int) -> tuple[Frequencies, np.ndarray]:
@@ -95,6 +96,24 @@ def test_clients_of_a_wrong_epsilon_are_noticed_and_honest_ones_are_not(epsilon:
         assert not checks["set_bits"].is_passed
         assert checks["set_bits"].score > 100
         assert not checks["nobody"].is_passed
+
+
+def test_randomised_response_of_a_wrong_epsilon_is_noticed_by_the_empty_slot_from_the_stated_number_on() -> None:
+    """d = 20, declared at 2: clients at 1.9 are noticed at the n that is stated (power 0.99), honest ones are not
+    (1e-4); at a twentieth of it they are not noticed, since there the shift is 1.3 errors and the limit 4.1."""
+    alphabet = Alphabet(7, np.arange(1, 19, dtype=np.uint64), has_nobody=True)
+    declared, wrong = _channel("kary_randomized_response", 20, "2"), _channel("kary_randomized_response", 20, "1.9")
+    needed = reports_to_notice(declared, wrong, "nobody")
+    assert 1_000_000 < needed < 4_000_000
+
+    def noticed(channel: ReportChannel, devices: int) -> bool:
+        where = _places(18, devices, 14)
+        counted = count_answers(declared, answers(channel, where, np.arange(devices), 0, ROOT))
+        checks = {check.name: check for check in check_health(declared, counted, alphabet)}
+        return not checks["nobody"].is_passed
+
+    assert noticed(wrong, needed) and not noticed(declared, needed)
+    assert not noticed(wrong, needed // 20)
 
 
 def _most_frequent(channel: ReportChannel, home: np.ndarray, days: int) -> float:

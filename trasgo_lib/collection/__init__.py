@@ -27,18 +27,13 @@ from trasgo_lib.collection.building import REPORT_MECHANISMS, build_report_chann
 from trasgo_lib.collection.caps import DeviceCaps
 from trasgo_lib.collection.channels import MemoisedChannel, ReportChannel, SlotChannel, UnaryChannel, repeated_epsilon
 from trasgo_lib.collection.client import Client, PointReport
+from trasgo_lib.collection.compile import compile_collection, read_collection
 from trasgo_lib.collection.counting import BAD_BITS, BAD_SLOT, ReportCounts, count_answers, count_table
 from trasgo_lib.collection.device_budget import DeviceState, MemoBook
 from trasgo_lib.collection.estimating import Frequencies, combine, estimate
 from trasgo_lib.collection.health import HealthCheck, check_health, reports_to_notice
 from trasgo_lib.collection.hierarchy import ConsistentLevel, reconcile
-from trasgo_lib.collection.plan import (
-    CollectionPlan,
-    Version,
-    Windows,
-    compile_collection,
-    read_collection,
-)
+from trasgo_lib.collection.plan import CollectionPlan, Version
 from trasgo_lib.collection.points import PointPlan
 from trasgo_lib.collection.reports import (
     PSEUDONYM,
@@ -54,6 +49,7 @@ from trasgo_lib.collection.reports import (
 from trasgo_lib.collection.shuffling import ShuffleBound, shuffle_bound
 from trasgo_lib.collection.simulation import World, make_world, simulate, whereabouts
 from trasgo_lib.collection.sizing import Sizing, reports_needed, size
+from trasgo_lib.collection.windows import Windows
 
 __all__ = [
     "BAD_BITS",

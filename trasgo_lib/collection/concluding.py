@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -91,6 +91,22 @@ class LevelTable:
             figures = (rounded_text(float(column[slot])) for column in columns)
             yield (str(self.alphabet.resolution), name, *figures, "true" if self.shown[slot] else "false")
 
+    def as_told(self, rows: Sequence[Sequence[str]]) -> LevelTable:
+        """The same table with the figures of a CSV file, in which everything else that is published is drawn.
+
+        Args:
+            rows: its rows for this resolution, in slot order.
+
+        Raises:
+            ValueError: other rows, or no figures.
+        """
+        figures = np.array([[float(figure) for figure in row[2:-1]] for row in rows], dtype=np.float64)
+        if figures.shape != (self.alphabet.slots, len(CSV_HEADER) - 3) or not np.isfinite(figures).all():
+            raise ValueError("rows of another shape")
+        shown = np.array([row[-1] == "true" for row in rows])
+        share, error, low, high, on_map = figures.T
+        return replace(self, share=share, standard_error=error, low=low, high=high, share_on_map=on_map, shown=shown)
+
 
 CSV_HEADER = ("resolution", "cell", "share", "standard_error", "low", "high", "share_on_map", "shown")
 
@@ -128,17 +144,21 @@ def conclude(parts: Sequence[VersionCounts], rule: ShowRule) -> tuple[LevelTable
         for level in levels
     ]
     if len(found) == 1:
-        return (_alone(alphabets[0], found[0], rule),)
+        return (_rounded(_alone(alphabets[0], found[0], rule)),)
     tables = []
     for one, frequencies in zip(reconcile(alphabets, found, rule.level / len(levels)), found, strict=True):
         reach = normal_point(rule.confidence) * one.standard_error
-        tables.append(
-            LevelTable(
-                one.alphabet, frequencies.reports, frequencies.weights, one.shares, one.standard_error,
-                one.shares - reach, one.shares + reach, one.adjusted, _cells_only(one.alphabet, one.shown),
-            )
+        table = LevelTable(
+            one.alphabet, frequencies.reports, frequencies.weights, one.shares, one.standard_error,
+            one.shares - reach, one.shares + reach, one.adjusted, _cells_only(one.alphabet, one.shown),
         )  # fmt: skip
+        tables.append(_rounded(table))
     return tuple(tables)
+
+
+def _rounded(table: LevelTable) -> LevelTable:
+    """The table with the figures that are published, so that whoever has them draws the same from them."""
+    return table.as_told(list(table.rows()))
 
 
 def _alone(alphabet: Alphabet, found: Frequencies, rule: ShowRule) -> LevelTable:

@@ -13,7 +13,8 @@ import pyarrow.parquet as pq
 
 from trasgo_lib.collection.concluding import CSV_HEADER, LevelTable
 from trasgo_lib.collection.geojson import fault_of, geojson_bytes
-from trasgo_lib.collection.pages import map_page, map_svg, report_text
+from trasgo_lib.collection.pages import Told, map_page, map_svg, report_text
+from trasgo_lib.collection.standards import crate_facts, standards_of
 from trasgo_lib.collection.statement import CollectionFacts, statement_document
 from trasgo_lib.data.cells import cell_rings
 from trasgo_lib.errors import CheckFailedError, Reason
@@ -31,6 +32,7 @@ from trasgo_lib.release import (
     write_staged,
 )
 from trasgo_lib.release.collection_file import CHANNELS, COUNTS, MAP_PAGE, alphabet_key, geojson_key, map_key
+from trasgo_lib.release.crate import CRATE, crate_of
 from trasgo_lib.release.envelope import envelope_bytes, signed_statement
 from trasgo_lib.release.manifest import sums_text
 from trasgo_lib.release.package import data_key
@@ -42,7 +44,7 @@ def counts_document(facts: CollectionFacts) -> dict[str, Any]:
     """The content of ``data/counts.json``, format 1: what every estimate follows from."""
     return {
         "format": 1,
-        "dataset": facts.plan.config.release.dataset,
+        "dataset": facts.dataset,
         "version": facts.version,
         "window": facts.window,
         "versions": [
@@ -61,7 +63,7 @@ def channels_document(facts: CollectionFacts) -> dict[str, Any]:
     """The content of ``channels.json``, format 1."""
     return {
         "format": 1,
-        "dataset": facts.plan.config.release.dataset,
+        "dataset": facts.dataset,
         "version": facts.version,
         "versions": [
             {
@@ -111,27 +113,45 @@ def stage_collection(facts: CollectionFacts, work: Path, signing: Signing | None
     Raises:
         CheckFailedError: the forms of the data do not say the same.
     """
-    dataset, tables = facts.plan.config.release.dataset, tuple(facts.tables)
-    rows = csv_rows(tables)
+    statement, rows = statement_document(facts), csv_rows(tuple(facts.tables))
+    told = Told(statement, facts.parts, facts.tables, facts.health)
+    data = [write_staged(key, content, work) for key, content in _data_files(facts, rows).items()]
+    described = [write_staged(key, content, work) for key, content in _other_files(facts, told).items()]
+    described += standards_of(facts, data, statement, work)
+    return _listed(facts, [*data, *described], work, signing)
+
+
+def drawn_files(told: Told) -> dict[str, bytes]:
+    """The report and the maps, by path: what follows from published figures and nothing else."""
+    maps = {map_key(table.alphabet.resolution): map_svg(told, table).encode() for table in told.tables}
+    return {REPORT: report_text(told).encode(), MAP_PAGE: map_page(told).encode(), **maps}
+
+
+def _data_files(facts: CollectionFacts, rows: list[tuple[str, ...]]) -> dict[str, bytes]:
+    dataset, tables = facts.dataset, tuple(facts.tables)
     written = io.BytesIO()
     pq.write_table(parquet_table(rows), written)
     files = {
         data_key(dataset, "parquet"): written.getvalue(),
         data_key(dataset, "csv"): csv_bytes(rows),
         COUNTS: documents.dump(counts_document(facts), "collection_counts"),
-        CHANNELS: documents.dump(channels_document(facts), "collection_channels"),
-        STATEMENT: documents.dump(statement_document(facts), "collection_statement"),
-        REPORT: report_text(facts).encode(),
-        MAP_PAGE: map_page(facts).encode(),
     }
-    for table in tables:
-        resolution = table.alphabet.resolution
-        files[alphabet_key(table.alphabet.version)] = documents.dump(table.alphabet.to_json(), "alphabet")
-        files[geojson_key(dataset, resolution)] = geojson_bytes(table)
-        files[map_key(resolution)] = map_svg(facts, table).encode()
+    files |= {geojson_key(dataset, table.alphabet.resolution): geojson_bytes(table) for table in tables}
     _require_equal(files, dataset, tables)
-    staged = [write_staged(key, content, work) for key, content in files.items()]
-    return _listed(facts, staged, work, signing)
+    return files
+
+
+def _other_files(facts: CollectionFacts, told: Told) -> dict[str, bytes]:
+    alphabets = {
+        alphabet_key(table.alphabet.version): documents.dump(table.alphabet.to_json(), "alphabet")
+        for table in facts.tables
+    }
+    return {
+        CHANNELS: documents.dump(channels_document(facts), "collection_channels"),
+        STATEMENT: documents.dump(dict(told.statement), "collection_statement"),
+        **alphabets,
+        **drawn_files(told),
+    }
 
 
 def _require_equal(files: dict[str, bytes], dataset: str, tables: tuple[LevelTable, ...]) -> None:
@@ -156,13 +176,15 @@ def _require_equal(files: dict[str, bytes], dataset: str, tables: tuple[LevelTab
 def _listed(facts: CollectionFacts, staged: list[StagedFile], work: Path, signing: Signing | None) -> StagedPackage:
     if signing is not None:
         staged.append(write_staged(SIGNING_KEY, signing.key.public.to_pem(), work))
+    crate = crate_of(crate_facts(facts), staged, is_signed=signing is not None)
+    staged.append(write_staged(CRATE, documents.dump(crate, "crate"), work))
     staged.append(write_staged(SUMS, sums_text(staged).encode(), work))
     key_id = None if signing is None else signing.key.public.key_id
     manifest = {
         "format": 1,
-        "dataset": facts.plan.config.release.dataset,
+        "dataset": facts.dataset,
         "version": facts.version,
-        "supersedes": None,
+        "supersedes": None if facts.info.supersedes is None else facts.info.supersedes.version,
         "created": facts.created,
         "rows": facts.reports,
         "columns": list(CSV_HEADER),
@@ -177,5 +199,6 @@ def _listed(facts: CollectionFacts, staged: list[StagedFile], work: Path, signin
     listing = write_staged(MANIFEST, documents.dump(manifest, "manifest"), work)
     if signing is None or key_id is None:
         return StagedPackage((*staged, listing))
-    signed = signed_statement(manifest, [*staged, listing], signing.anchors, key_id)
+    note = None if facts.info.supersedes is None else facts.info.supersedes.note
+    signed = signed_statement(manifest, [*staged, listing], signing.anchors, key_id, note)
     return StagedPackage((*staged, write_staged(ENVELOPE, envelope_bytes(signed, signing.key), work), listing))

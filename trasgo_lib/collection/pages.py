@@ -2,16 +2,22 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from datetime import date, timedelta
+from typing import Any
 
 import numpy as np
 
 from trasgo_lib.collection.concluding import (
     SMALL_POPULATION,
     LevelTable,
+    VersionCounts,
     linkage,
     reports_per_cell,
 )
+from trasgo_lib.collection.health import HealthCheck
+from trasgo_lib.collection.reports import Tag
 from trasgo_lib.collection.sizing import REPORTS_PER_CELL
 from trasgo_lib.collection.statement import (
     CAUTION,
@@ -19,8 +25,6 @@ from trasgo_lib.collection.statement import (
     LEDGER,
     NOT_COVERED,
     POINT,
-    CollectionFacts,
-    device_words,
 )
 from trasgo_lib.data.cells import cell_rings
 from trasgo_lib.reporting.cell_map import MapCell, draw_cells, percent
@@ -42,71 +46,101 @@ def map_cells(table: LevelTable) -> list[MapCell]:
     return found
 
 
-def map_svg(facts: CollectionFacts, table: LevelTable) -> str:
+@dataclass(frozen=True, slots=True)
+class Told:
+    """What the pages are drawn from: public files only, so that whoever verifies can draw them again.
+
+    Args:
+        statement: the content of ``statement.json``.
+        parts: channels and counts of each version.
+        tables: the published figures, coarse to fine.
+        health: the checks of each version.
+    """
+
+    statement: Mapping[str, Any]
+    parts: Sequence[VersionCounts]
+    tables: Sequence[LevelTable]
+    health: Mapping[Tag, Sequence[HealthCheck]]
+
+    @property
+    def window(self) -> str:
+        """The window, in words."""
+        first = date.fromisoformat(self.statement["window"]["first_day"])
+        last = first + timedelta(days=self.statement["window"]["days"] - 1)
+        return f"{first.isoformat()} to {last.isoformat()}"
+
+    @property
+    def interval(self) -> str:
+        """What an interval is called."""
+        return f"{100 * float(self.statement['show']['confidence']):g} % interval"
+
+
+def map_svg(told: Told, table: LevelTable) -> str:
     """The static map of one resolution."""
-    caption = f"{facts.plan.config.release.title}, {window_words(facts)}, H3 resolution {table.alphabet.resolution}"
+    caption = f"{told.statement['title']}, {told.window}, H3 resolution {table.alphabet.resolution}"
     return draw_cells(map_cells(table), caption).svg + "\n"
 
 
-def map_page(facts: CollectionFacts) -> str:
+def map_page(told: Told) -> str:
     """The interactive map of the finest resolution."""
-    table = facts.tables[-1]
+    statement, table = told.statement, told.tables[-1]
     order = _largest_first(table)
     names = table.alphabet.names()
     return MapPage(
-        title=facts.plan.config.release.title,
-        above=f"Heat map of noised reports, {window_words(facts)}",
+        title=statement["title"],
+        above=f"Heat map of noised reports, {told.window}",
         lead=(
-            f"{facts.reports:,} devices reported one H3 cell each (resolution {table.alphabet.resolution}), noised "
-            "before it left the device.",
+            f"{statement['reports']:,} devices reported one H3 cell each (resolution {table.alphabet.resolution}), "
+            "noised before it left the device.",
             f"{len(order)} of {len(table.alphabet.cells)} cells stand out from the noise.",
         ),
-        facts=_key_facts(facts, table),
+        facts=_key_facts(told, table),
         cells=map_cells(table),
         rows=[MapRow(names[slot], _share(table, slot), _interval(table, slot)) for slot in order],
-        notes=reading_notes(facts, table),
+        interval=told.interval,
+        notes=reading_notes(told, table),
         caution=CAUTION,
-        below=f"{facts.plan.config.release.dataset} {facts.version}. Made with trasgo {facts.library_version}.",
+        below=f"{statement['dataset']} {statement['version']}. Made with trasgo {statement['library_version']}.",
     ).markup
 
 
-def report_text(facts: CollectionFacts) -> str:
+def report_text(told: Told) -> str:
     """The report in Markdown."""
-    info = facts.plan.config.release
-    lines = [
-        f"# {info.title}",
-        "",
-        f"{window_words(facts)[0].upper()}{window_words(facts)[1:]}. {info.description}".strip(),
-        "",
-    ]
+    statement = told.statement
+    window = f"{told.window[0].upper()}{told.window[1:]}"
+    lines = [f"# {statement['title']}", "", f"{window}. {statement['description']}".strip(), ""]
+    if (earlier := statement["supersedes"]) is not None:
+        lines += [f"Takes the place of version {earlier['version']} ({earlier['reason']}): {earlier['note']}", ""]
     lines += [GUARANTEE, "", f"**{CAUTION}**", "", "## Estimates", ""]
-    for table in facts.tables:
+    for table in told.tables:
         order = _largest_first(table)
         names = table.alphabet.names()
         lines += [
             f"Resolution {table.alphabet.resolution}: {table.reports:,} reports, {len(order)} of "
             f"{len(table.alphabet.cells)} cells are shown.",
             "",
-            "| cell | share | interval |",
+            f"| cell | share | {told.interval} |",
             "|---|---|---|",
             *(f"| {names[slot]} | {_share(table, slot)} | {_interval(table, slot)} |" for slot in order[:_MOST_LISTED]),
             "",
         ]
-    lines += ["## How to read it", "", *(f"- {note}" for note in reading_notes(facts, facts.tables[-1])), ""]
-    lines += ["## What it cost", "", *(f"- {line}" for line in _costs(facts)), f"- {LEDGER}", ""]
+        if len(order) > _MOST_LISTED:
+            lines += [f"These are the {_MOST_LISTED} largest; the table holds all.", ""]
+    lines += ["## How to read it", "", *(f"- {note}" for note in reading_notes(told, told.tables[-1])), ""]
+    lines += ["## What it cost", "", *(f"- {line}" for line in _costs(told)), f"- {LEDGER}", ""]
     lines += ["## Not covered", "", *(f"- {line}" for line in NOT_COVERED)]
     return "\n".join(lines) + "\n"
 
 
-def reading_notes(facts: CollectionFacts, table: LevelTable) -> list[str]:
+def reading_notes(told: Told, table: LevelTable) -> list[str]:
     """What a reader of the map has to know."""
-    show = facts.plan.config.show
+    level, left_out = float(told.statement["show"]["level"]), len(told.statement["left_out"])
     rule, tied, (steady, fine) = reports_per_cell(table), linkage(table), REPORTS_PER_CELL
     enough = (
         "meets both rules of thumb" if rule.is_fine else "meets the first only" if rule.is_steady else "meets neither"
     )
     rows = [
-        f"A cell is shown when its estimate clears its error: with probability {1 - float(show.level):.3g} no cell in "
+        f"A cell is shown when its estimate clears its error: with probability {1 - level:.3g} no cell in "
         "which nobody was is shown.",
         "Shades show shares that are all at least 0 and together 1 (norm-sub), which is best for a map and biased; the "
         "table holds unbiased shares with their intervals, so the two differ a little.",
@@ -124,44 +158,45 @@ def reading_notes(facts: CollectionFacts, table: LevelTable) -> list[str]:
             f"No shown cell could be tied to fewer than {SMALL_POPULATION} reporting devices; the smallest has at "
             f"least {tied.least_devices:,}."
         )
-    failed = dict.fromkeys(check.words for checks in facts.health.values() for check in checks if not check.is_passed)
+    failed = dict.fromkeys(check.words for checks in told.health.values() for check in checks if not check.is_passed)
     rows += [f"A check of the clients failed, and this was published all the same: {words}" for words in failed]
-    if facts.left_out:
-        rows.append(f"{len(facts.left_out)} client versions sent too few reports to be used, and are left out.")
+    if left_out:
+        rows.append(f"{left_out} client versions sent too few reports to be used, and are left out.")
     return rows
 
 
-def window_words(facts: CollectionFacts) -> str:
-    """The window, in words."""
-    first = date.fromisoformat(facts.window)
-    last = first + timedelta(days=facts.plan.windows.days - 1)
-    return f"{first.isoformat()} to {last.isoformat()}"
-
-
-def _key_facts(facts: CollectionFacts, table: LevelTable) -> list[tuple[str, object]]:
-    claims = dict.fromkeys(part.channel.claim.epsilon.text for part in facts.parts)
+def _key_facts(told: Told, table: LevelTable) -> list[tuple[str, object]]:
+    claims = dict.fromkeys(part.channel.claim.epsilon.text for part in told.parts)
     error = float(np.median(table.standard_error[: len(table.alphabet.cells)]))
     return [
         ("Epsilon of a report", ", ".join(claims)),
-        ("Lifetime cap of a device", device_words(facts.plan)),
-        ("Reports", f"{facts.reports:,}"),
+        ("Lifetime cap of a device", _lifetime(told)),
+        ("Reports", f"{told.statement['reports']:,}"),
         ("Usual standard error", percent(error)),
     ]
 
 
-def _costs(facts: CollectionFacts) -> list[str]:
+def _lifetime(told: Told) -> str:
+    """What a device spends at most, in words: with concentrated accounting the epsilon has a delta."""
+    device = told.statement["device"]
+    at = f" at delta {device['delta']}" if device["accounting"] == "zcdp" else ""
+    return f"{device['lifetime_epsilon']}{at}"
+
+
+def _costs(told: Told) -> list[str]:
     rows = []
-    for part in facts.parts:
+    for part in told.parts:
         claim = part.channel.claim
         more = "" if claim.permanent is None else f", and of all reports of one cell at most {claim.permanent.text}"
         rows.append(
             f"{claim.mechanism} at resolution {part.alphabet.resolution}: epsilon {claim.certified:f} a report, and "
             f"one report a window{more} ({part.counted.reports:,} reports)."
         )
-    rows.append(f"A device stops before its reports together pass epsilon {device_words(facts.plan)}.")
-    if (point := facts.plan.point) is not None:
+    rows.append(f"A device stops before its reports together pass epsilon {_lifetime(told)}.")
+    if (point := told.statement.get("point")) is not None:
         rows.append(
-            f"{POINT} Epsilon {point.epsilon.text} a point at {point.radius_m} m, at most {point.lifetime.text} ever."
+            f"{POINT} Epsilon {point['epsilon']} a point at {point['radius_m']} m, at most {point['lifetime_epsilon']} "
+            "ever."
         )
     return rows
 

@@ -11,7 +11,6 @@ Tables of bits and of slots are apart, since their channels are. All rows of a s
 from __future__ import annotations
 
 from dataclasses import dataclass
-from datetime import date, timedelta
 from typing import NamedTuple
 
 import numpy as np
@@ -113,17 +112,6 @@ def report_table(
 def without_pseudonyms(table: pa.Table) -> pa.Table:
     """The table as it is kept."""
     return table.drop_columns([PSEUDONYM]) if PSEUDONYM in table.column_names else table
-
-
-def window_of(day: date, first_day: date, days: int) -> str:
-    """The window of a day, by its first day, year-month-day.
-
-    Args:
-        day: any day.
-        first_day: first day of the first window.
-        days: of a window.
-    """
-    return (first_day + timedelta(days=(day - first_day).days // days * days)).isoformat()
 
 
 def tag_counts(table: pa.Table) -> dict[Tag, int]:

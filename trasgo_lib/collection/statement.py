@@ -19,7 +19,9 @@ from trasgo_lib.collection.plan import CollectionPlan
 from trasgo_lib.collection.points import PointPlan
 from trasgo_lib.collection.reports import Tag
 from trasgo_lib.collection.shuffling import shuffle_bound
+from trasgo_lib.config import ReleaseInfo, Supersedes
 from trasgo_lib.plan import canonical_digest
+from trasgo_lib.release.corrections import supersedes_of
 
 GUARANTEE = (
     "Each device noised its own slot before anything left it: whoever sees a report, the collector included, learns of "
@@ -74,6 +76,7 @@ class CollectionFacts:
         created: when the window was closed, ISO 8601 with a time zone.
         library_version: version of this library.
         commit: source revision, or ``unknown``.
+        info: what the file says of the release, with the version of this window and the one that it corrects.
     """
 
     plan: CollectionPlan
@@ -85,11 +88,17 @@ class CollectionFacts:
     created: str
     library_version: str
     commit: str
+    info: ReleaseInfo
+
+    @property
+    def dataset(self) -> str:
+        """Name of the collection."""
+        return self.info.dataset
 
     @property
     def version(self) -> str:
         """Version of the release: the window, and the version of the collection file."""
-        return release_version(self.plan, self.window)
+        return self.info.version
 
     @property
     def reports(self) -> int:
@@ -105,6 +114,18 @@ class CollectionFacts:
 def release_version(plan: CollectionPlan, window: str) -> str:
     """The version under which a window is published."""
     return f"{window}.{plan.config.release.version}"
+
+
+def window_info(plan: CollectionPlan, window: str, corrects: Supersedes | None = None) -> ReleaseInfo:
+    """What a window's release says of itself.
+
+    Args:
+        plan: the compiled collection.
+        window: its first day.
+        corrects: the version of this window that it takes the place of, or None.
+    """
+    own = {"version": release_version(plan, window), "supersedes": corrects}
+    return plan.config.release.model_copy(update=own)
 
 
 def show_rule(plan: CollectionPlan) -> ShowRule:
@@ -128,13 +149,15 @@ def plan_digest(plan: CollectionPlan) -> str:
 def statement_document(facts: CollectionFacts) -> dict[str, Any]:
     """The content of ``statement.json``, format 1."""
     plan = facts.plan
-    info, device = plan.config.release, plan.config.device
+    info, device = facts.info, plan.config.device
     return {
         "format": 1,
         "kind": "collection",
         "dataset": info.dataset,
         "version": facts.version,
         "title": info.title,
+        "description": info.description,
+        "supersedes": supersedes_of(info),
         "window": {"first_day": facts.window, "days": plan.windows.days, "late_days": plan.windows.late_days},
         "model": "local",
         "guarantee": GUARANTEE,
@@ -193,12 +216,6 @@ def _point(point: PointPlan) -> dict[str, str]:
         "lifetime_epsilon": point.lifetime.text,
         "words": POINT,
     }
-
-
-def device_words(plan: CollectionPlan) -> str:
-    """What a device spends at most, in words: with concentrated accounting the epsilon has a delta."""
-    device = plan.config.device
-    return device.lifetime_epsilon + (f" at delta {device.delta}" if device.accounting == "zcdp" else "")
 
 
 def _version(facts: CollectionFacts, part: VersionCounts) -> dict[str, Any]:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import csv
 import io
-import json
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
@@ -13,20 +12,26 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+import trasgo_lib
 from trasgo_lib.collection.alphabet import Alphabet
 from trasgo_lib.collection.building import rebuild_report_channel
 from trasgo_lib.collection.concluding import CSV_HEADER, LevelTable, ShowRule, VersionCounts, conclude
 from trasgo_lib.collection.counting import ReportCounts
-from trasgo_lib.collection.geojson import fault_of
-from trasgo_lib.collection.package import parquet_table
+from trasgo_lib.collection.geojson import geojson_bytes
+from trasgo_lib.collection.health import HealthCheck, check_health
+from trasgo_lib.collection.package import csv_bytes, drawn_files, parquet_table
+from trasgo_lib.collection.pages import Told
+from trasgo_lib.collection.reports import Tag
+from trasgo_lib.collection.standards import CLAIMS
 from trasgo_lib.collection.verify_statement import verify_statement
-from trasgo_lib.data.cells import cell_rings
 from trasgo_lib.errors import Reason, TrasgoError, VerificationError
 from trasgo_lib.keys import PublicKey
 from trasgo_lib.release import STATEMENT, VerificationReport, documents, verify_release
 from trasgo_lib.release.collection_file import CHANNELS, COUNTS, alphabet_key, geojson_key
+from trasgo_lib.release.crate import CRATE
 from trasgo_lib.release.package import data_key
 from trasgo_lib.release.verification import VerificationResult, failed, judge, passed
+from trasgo_lib.release.verify_metadata import Published, verify_cells_metadata
 from trasgo_lib.storage import ObjectStore
 
 _TOLERANCE = 1e-7
@@ -68,12 +73,31 @@ def verify_counts(store: ObjectStore, prefix: str, manifest: dict[str, Any]) -> 
         came_text = f"something that cannot be computed with ({type(error).__name__})"
         yield failed("certificates", CHANNELS, "channels, alphabets and counts of each version", came_text, _CLAIM)
         return
+    rows = _told_rows(store, prefix, manifest["dataset"])
+    key, required = data_key(manifest["dataset"], "csv"), "the estimates that follow from the counts"
+    differing = _difference(rows, tables)
+    if differing is None:
+        yield passed("estimates", key, required, Reason.DIGEST_MISMATCH)
+        tables = _as_told(tables, rows)
+    else:
+        yield failed("estimates", key, required, differing, Reason.DIGEST_MISMATCH)
     yield from verify_statement(statement, parts, tables)
+    yield from _verify_names(manifest, statement, counts)
+    yield from _verify_data(store, prefix, manifest["dataset"], rows, tables)
+    yield from _verify_drawn(store, prefix, Told(statement, parts, tables, health_of(parts)))
+    yield from verify_cells_metadata(store, prefix, Published(manifest, {}, statement))
+    yield from _verify_claims(store, prefix, manifest, statement)
+
+
+def _verify_names(
+    manifest: dict[str, Any], statement: dict[str, Any], counts: dict[str, Any]
+) -> Iterator[VerificationResult]:
+    corrected = (statement["supersedes"] or {}).get("version")
+    yield judge("same superseded version", STATEMENT, manifest["supersedes"], corrected, Reason.SCHEMA_VIOLATION)
     window, version = statement["window"]["first_day"], counts["version"]
     yield judge("same window", STATEMENT, counts["window"], window, Reason.SCHEMA_VIOLATION)
     yield judge("version of the window", STATEMENT, True, version.startswith(f"{window}."), Reason.SCHEMA_VIOLATION)
     yield judge("same reports", "manifest.json", manifest["rows"], statement["reports"], Reason.SCHEMA_VIOLATION)
-    yield from _verify_data(store, prefix, manifest["dataset"], tables)
 
 
 _CLAIM = Reason.CLAIM_NOT_CERTIFIED
@@ -115,40 +139,81 @@ def _parts(
     return tuple(parts)
 
 
-def _verify_data(
-    store: ObjectStore, prefix: str, dataset: str, tables: tuple[LevelTable, ...]
-) -> Iterator[VerificationResult]:
-    """The published figures against those that follow from the counts, and every form of them against the others."""
-    key = data_key(dataset, "csv")
+def _told_rows(store: ObjectStore, prefix: str, dataset: str) -> list[tuple[str, ...]]:
+    """The rows of the CSV file, header first; none when it cannot be read."""
     try:
-        text = store.get(_key(prefix, key)).decode("utf-8")
-        rows = [tuple(row) for row in csv.reader(io.StringIO(text, newline=""))]
-        came = _difference(rows, tables)
-        parquet = pq.read_table(io.BytesIO(store.get(_key(prefix, data_key(dataset, "parquet")))))
-        same = parquet.equals(parquet_table(rows))
-    except (TrasgoError, UnicodeDecodeError, ValueError, KeyError, IndexError, pa.ArrowException):
-        yield failed("estimates", key, "the estimates", "files that cannot be read", Reason.MISSING_FILE)
-        return
-    required = "the estimates that follow from the counts"
-    if came is None:
-        yield passed("estimates", key, required, Reason.DIGEST_MISMATCH)
-    else:
-        yield failed("estimates", key, required, came, Reason.DIGEST_MISMATCH)
-    yield judge("CSV equals Parquet", key, True, same, Reason.DIGEST_MISMATCH)
-    start = 1
+        text = store.get(_key(prefix, data_key(dataset, "csv"))).decode("utf-8")
+        return [tuple(row) for row in csv.reader(io.StringIO(text, newline=""))]
+    except (TrasgoError, UnicodeDecodeError, csv.Error):
+        return []
+
+
+def _as_told(tables: tuple[LevelTable, ...], rows: list[tuple[str, ...]]) -> tuple[LevelTable, ...]:
+    """The tables with the published figures, from which everything else was drawn."""
+    found, start = [], 1
     for table in tables:
-        path, cells = geojson_key(dataset, table.alphabet.resolution), table.alphabet.cells
-        own = rows[start : start + len(cells)]
+        found.append(table.as_told(rows[start : start + table.alphabet.slots]))
         start += table.alphabet.slots
-        try:
-            fault = fault_of(json.loads(store.get(_key(prefix, path))), own, cell_rings(cells))
-        except (TrasgoError, ValueError):
-            fault = "a file that cannot be read"
-        required = "the shown cells of the CSV file, wound counter-clockwise"
-        if fault is None:
-            yield passed("GeoJSON equals CSV", path, required, Reason.DIGEST_MISMATCH)
-        else:
-            yield failed("GeoJSON equals CSV", path, required, fault, Reason.DIGEST_MISMATCH)
+    return tuple(found)
+
+
+def _verify_data(
+    store: ObjectStore, prefix: str, dataset: str, rows: list[tuple[str, ...]], tables: tuple[LevelTable, ...]
+) -> Iterator[VerificationResult]:
+    """Every form of the data is made again from the figures of the CSV file, and compared byte for byte."""
+    try:
+        written = pq.read_table(io.BytesIO(store.get(_key(prefix, data_key(dataset, "parquet")))))
+        same = written.equals(parquet_table(rows))
+    except (TrasgoError, ValueError, KeyError, IndexError, pa.ArrowException):
+        same = False
+    yield judge("CSV equals Parquet", data_key(dataset, "parquet"), True, same, Reason.DIGEST_MISMATCH)
+    wanted = {data_key(dataset, "csv"): csv_bytes(rows)}
+    wanted |= {geojson_key(dataset, table.alphabet.resolution): geojson_bytes(table) for table in tables}
+    for path, content in wanted.items():
+        yield _made_again(store, prefix, path, content, "the file as it follows from the published figures")
+
+
+def _verify_drawn(store: ObjectStore, prefix: str, told: Told) -> Iterator[VerificationResult]:
+    """Report and maps are drawn again from published figures and statement.
+
+    Their words and shades are those of a version of this library, so those of another version are held by their digests
+    only; what the figures are is asked of every version.
+    """
+    if told.statement["library_version"] != trasgo_lib.__version__:
+        return
+    for path, content in drawn_files(told).items():
+        yield _made_again(store, prefix, path, content, "the page as it is drawn from the published figures")
+
+
+def _made_again(store: ObjectStore, prefix: str, path: str, content: bytes, required: str) -> VerificationResult:
+    try:
+        found = store.get(_key(prefix, path))
+    except TrasgoError:
+        return failed("made again", path, required, "no such file", Reason.MISSING_FILE)
+    if found == content:
+        return passed("made again", path, required, Reason.DIGEST_MISMATCH)
+    return failed("made again", path, required, "another one", Reason.DIGEST_MISMATCH)
+
+
+def _verify_claims(
+    store: ObjectStore, prefix: str, manifest: dict[str, Any], statement: dict[str, Any]
+) -> Iterator[VerificationResult]:
+    """The amounts that research metadata repeat are those of the statement."""
+    if not any(entry["path"] == CRATE for entry in manifest["files"]):
+        return
+    try:
+        graph = documents.parse(store.get(_key(prefix, CRATE)), "crate")["@graph"]
+        came = {one["name"]: one["value"] for one in graph if one["@type"] == "PropertyValue"}
+    except (TrasgoError, KeyError, TypeError):
+        return  # told by the check of its digests
+    amounts = {name: statement["device"][name] for name in CLAIMS}
+    required = {name: amount for name, amount in amounts.items() if amount != "0"}
+    yield judge("amounts", CRATE, required, came, Reason.CLAIM_NOT_CERTIFIED)
+
+
+def health_of(parts: Sequence[VersionCounts]) -> dict[Tag, tuple[HealthCheck, ...]]:
+    """The checks of each version's counts."""
+    return {part.tag: check_health(part.channel, part.counted, part.alphabet) for part in parts}
 
 
 def _difference(rows: list[tuple[str, ...]], tables: tuple[LevelTable, ...]) -> str | None:
@@ -156,17 +221,19 @@ def _difference(rows: list[tuple[str, ...]], tables: tuple[LevelTable, ...]) -> 
     wanted = [row for table in tables for row in table.rows()]
     if rows[:1] != [CSV_HEADER] or len(rows) != len(wanted) + 1:
         return "other rows"
-    place = CSV_HEADER.index("standard_error")
-    for row, right in zip(rows[1:], wanted, strict=True):
-        if (row[0], row[1], row[-1]) != (right[0], right[1], right[-1]):
-            return "another cell, or another decision to show it"
-        allowed = _TOLERANCE * float(right[place])
-        # no figure at all, as NaN, is not near one
-        if not all(
-            abs(float(came) - float(figure)) <= allowed for came, figure in zip(row[2:-1], right[2:-1], strict=True)
-        ):
-            return "another figure"
-    return None
+    try:
+        return next(filter(None, (_differs(row, right) for row, right in zip(rows[1:], wanted, strict=True))), None)
+    except (ValueError, IndexError):
+        return "no figures"
+
+
+def _differs(row: tuple[str, ...], right: tuple[str, ...]) -> str | None:
+    if (row[0], row[1], row[-1]) != (right[0], right[1], right[-1]):
+        return "another cell, or another decision to show it"
+    allowed = _TOLERANCE * float(right[CSV_HEADER.index("standard_error")])
+    pairs = zip(row[2:-1], right[2:-1], strict=True)
+    # no figure at all, as NaN, is not near one
+    return None if all(abs(float(came) - float(figure)) <= allowed for came, figure in pairs) else "another figure"
 
 
 def _read(store: ObjectStore, prefix: str, path: str, schema: str, found: dict[str, Any]) -> VerificationResult:

@@ -21,6 +21,7 @@ from trasgo_lib.config.columns import (
     Replace,
     TargetSpec,
 )
+from trasgo_lib.config.describing import Period
 from trasgo_lib.config.document import Document, KeyPath, Mark, read_document
 from trasgo_lib.config.domains import (
     BoxSpec,
@@ -47,6 +48,7 @@ from trasgo_lib.config.load import (
     LoadedStatistics,
     LoadedTraining,
     SoundPart,
+    holds_area,
     holds_model,
     holds_queries,
     json_schema,
@@ -90,6 +92,7 @@ from trasgo_lib.config.release import (
     ReleaseConfig,
     ReleaseInfo,
     Source,
+    Supersedes,
     UnitColumn,
 )
 from trasgo_lib.config.risk import RiskSpec
@@ -152,6 +155,7 @@ __all__ = [
     "NoisedColumn",
     "NumberColumn",
     "NumberSpec",
+    "Period",
     "PlainColumn",
     "PointColumn",
     "PointSources",
@@ -176,6 +180,7 @@ __all__ = [
     "SqliteFile",
     "StatisticsConfig",
     "SumQuery",
+    "Supersedes",
     "TargetSpec",
     "TopQuery",
     "TrainingConfig",
@@ -190,6 +195,7 @@ __all__ = [
     "documented_keys",
     "documented_query_keys",
     "documented_training_keys",
+    "holds_area",
     "holds_model",
     "holds_queries",
     "in_file_order",

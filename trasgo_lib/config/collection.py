@@ -98,6 +98,14 @@ class WindowSpec(Model):
             raise shape_error("a day, year-month-day", repr(text), 'Write it as in "2026-01-05".')
         return text
 
+    @model_validator(mode="after")
+    def _within_the_calendar(self) -> WindowSpec:
+        if (date.max - date.fromisoformat(self.first_day)).days < self.days + self.late_days:
+            raise shape_error(
+                "a first window that ends before the year 10000", self.first_day, "Correct it.", at=("first_day",)
+            )
+        return self
+
 
 class DeviceSpec(Model):
     """What one device may spend; it refuses to report beyond it."""

@@ -146,6 +146,11 @@ def holds_model(path: Path) -> bool:
     return _has_at_top(path, "model")
 
 
+def holds_area(path: Path) -> bool:
+    """Whether a file is a collection file: it has ``area`` at its top. False for what cannot be read."""
+    return _has_at_top(path, "area")
+
+
 def _has_at_top(path: Path, key: str) -> bool:
     try:
         return _open(path).has(key)

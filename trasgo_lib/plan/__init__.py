@@ -8,7 +8,8 @@ from trasgo_lib.plan.model import ColumnPlan, PartPlan, ReleasePlan, Role, Targe
 from trasgo_lib.plan.prior import PublicPrior
 from trasgo_lib.plan.reading import source_reading
 from trasgo_lib.plan.render import render
-from trasgo_lib.plan.runner import require_ledger_for
+from trasgo_lib.plan.rules import check_roots
+from trasgo_lib.plan.runner import check_runner, require_ledger_for
 from trasgo_lib.plan.source_only import compile_source
 from trasgo_lib.plan.totals import worst_case
 
@@ -26,6 +27,8 @@ __all__ = [
     "UnitExplanation",
     "UnitPlan",
     "canonical_digest",
+    "check_roots",
+    "check_runner",
     "compile_plan",
     "compile_source",
     "explain",

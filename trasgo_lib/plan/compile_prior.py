@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from trasgo_lib.config import (
     KeyPath,
+    LoadedConfig,
     LoadedPrior,
     PlainColumn,
     PointColumn,
@@ -75,7 +76,7 @@ def compile_prior(config: ReleaseConfig, faults: FaultCollector) -> PublicPrior 
 
 def _loaded(config: ReleaseConfig, faults: FaultCollector) -> LoadedPrior | None:
     if not isinstance(config.prior, PriorFile):
-        return prior_here(faults.loaded)
+        return prior_here(faults.loaded) if isinstance(faults.loaded, LoadedConfig) else None
     path = faults.loaded.resolve(config.prior.file)
     came = why_not_public(path, faults.loaded.resolve(config.source.path), restricted_folder(config, faults))
     if came is not None:

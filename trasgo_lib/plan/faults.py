@@ -5,20 +5,20 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from trasgo_lib.config import KeyPath, LoadedConfig, in_file_order
+from trasgo_lib.config import KeyPath, LoadedCollection, LoadedConfig, in_file_order
 from trasgo_lib.errors import ConfigError, Fault, Reason
 
 
 @dataclass(slots=True)
 class FaultCollector:
-    """Faults of one release file, each placed at its key.
+    """Faults of one file, each placed at its key.
 
     Args:
-        loaded: the release file, for lines and names.
+        loaded: the file, for lines and names.
         found: what was found so far.
     """
 
-    loaded: LoadedConfig
+    loaded: LoadedConfig | LoadedCollection
     found: list[Fault] = field(default_factory=list)
 
     def add(self, reason: Reason, path: KeyPath, *, required: str, came: str, fix: str) -> None:

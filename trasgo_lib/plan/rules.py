@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
+from typing import Protocol
 
 from trasgo_lib.config import (
     KeyPath,
+    Keys,
+    LedgerSpec,
     PlainColumn,
     PointColumn,
     PostgresDatabase,
+    Publish,
     ReleaseConfig,
     S3Spec,
     UnitColumn,
@@ -137,8 +142,35 @@ def check_targets(config: ReleaseConfig, faults: FaultCollector) -> None:
             )
 
 
+class HasRoots(Protocol):
+    """A file that publishes."""
+
+    @property
+    def publish(self) -> Publish:
+        """Where it goes."""
+
+    @property
+    def keys(self) -> Keys | None:
+        """Where its keys are; None where it does not say."""
+
+    @property
+    def ledger(self) -> LedgerSpec | None:
+        """Where its records are; None where it does not say."""
+
+
 def check_places(config: ReleaseConfig, faults: FaultCollector) -> None:
     """Check that both roots can be served, and that nothing private lies in the public one."""
+    check_roots(config, faults, {("source", "path"): config.source.path})
+
+
+def check_roots(config: HasRoots, faults: FaultCollector, private: Mapping[KeyPath, str]) -> None:
+    """The same for any file that publishes.
+
+    Args:
+        config: its models.
+        faults: where faults go.
+        private: by key, paths of private data, as the file writes them.
+    """
     publish, store = config.publish, config.publish.store
     if store is not None:
         top = _root(store, ("publish", "store"), faults)
@@ -153,7 +185,7 @@ def check_places(config: ReleaseConfig, faults: FaultCollector) -> None:
         _check_access(root, access, ("publish", name), faults)
     ledger = _ledger_file(config, faults)
     if isinstance(public, Path):
-        _check_public_folder(config, public, ledger, faults)
+        _check_public_folder(config, public, ledger, private, faults)
     _check_apart(config, public, restricted, faults)
     if isinstance(restricted, Bucket) and config.ledger is None:
         faults.add(
@@ -184,7 +216,7 @@ def check_rehearsal(config: ReleaseConfig, faults: FaultCollector) -> None:
             )
 
 
-def _ledger_file(config: ReleaseConfig, faults: FaultCollector) -> Path | None:
+def _ledger_file(config: HasRoots, faults: FaultCollector) -> Path | None:
     """The ledger's file as declared; None for a server, for the default place, and where the URL is at fault."""
     if config.ledger is None:
         return None
@@ -250,12 +282,14 @@ def _root(location: str, path: KeyPath, faults: FaultCollector) -> Path | Bucket
     return None
 
 
-def _check_public_folder(config: ReleaseConfig, public: Path, ledger: Path | None, faults: FaultCollector) -> None:
+def _check_public_folder(
+    config: HasRoots, public: Path, ledger: Path | None, private: Mapping[KeyPath, str], faults: FaultCollector
+) -> None:
     """Refuse a public root that holds something private; places are compared as folders, not as texts."""
     key = None if config.keys is None or config.keys.file is None else faults.loaded.resolve(config.keys.file)
-    source = faults.loaded.resolve(config.source.path)
-    for path, private in ((("source", "path"), source), (("keys", "file"), key), (("ledger", "url"), ledger)):
-        if private is not None and private.is_relative_to(public):
+    found: list[tuple[KeyPath, Path | None]] = [(at, faults.loaded.resolve(text)) for at, text in private.items()]
+    for path, place in (*found, (("keys", "file"), key), (("ledger", "url"), ledger)):
+        if place is not None and place.is_relative_to(public):
             faults.add(
                 Reason.BAD_PARAMETER,
                 path,
@@ -266,7 +300,7 @@ def _check_public_folder(config: ReleaseConfig, public: Path, ledger: Path | Non
 
 
 def _check_apart(
-    config: ReleaseConfig, public: Path | Bucket | None, restricted: Path | Bucket | None, faults: FaultCollector
+    config: HasRoots, public: Path | Bucket | None, restricted: Path | Bucket | None, faults: FaultCollector
 ) -> None:
     """Refuse roots of which one lies in the other; buckets of one name count as one, whatever their endpoints say."""
     if isinstance(public, Path) and isinstance(restricted, Path):

@@ -2,22 +2,49 @@
 
 from __future__ import annotations
 
+from typing import Protocol
+
 from trasgo_lib.config import (
     DaskAddress,
     KeyPath,
+    LedgerSpec,
     PostgresDatabase,
+    Publish,
     ReleaseConfig,
     dask_address,
     dask_of,
     ledger_address,
 )
+from trasgo_lib.config.runner import Runner
 from trasgo_lib.errors import ConfigError, Reason
 from trasgo_lib.plan.faults import FaultCollector
 from trasgo_lib.storage import Bucket, place_of
 
 
-def check_runner(config: ReleaseConfig, faults: FaultCollector) -> None:
-    """Refuse an address that is none, and workers that could not reach stage files or ledger."""
+class HasRunner(Protocol):
+    """A file whose work can be shared out."""
+
+    @property
+    def runner(self) -> Runner:
+        """By whom."""
+
+    @property
+    def publish(self) -> Publish:
+        """Where it goes."""
+
+    @property
+    def ledger(self) -> LedgerSpec | None:
+        """Where its records are; None where it does not say."""
+
+
+def check_runner(config: HasRunner, faults: FaultCollector, *, asks_ledger: bool = True) -> None:
+    """Refuse an address that is none, and workers that could not reach stage files or ledger.
+
+    Args:
+        config: the file's models.
+        faults: where faults go.
+        asks_ledger: whether a worker asks the ledger before its work.
+    """
     dask = dask_of(config.runner)
     if dask is None or dask.is_local:
         return
@@ -36,7 +63,7 @@ def check_runner(config: ReleaseConfig, faults: FaultCollector) -> None:
             came="a folder",
             fix="Move the restricted root to a bucket, or use workers that see this folder.",
         )
-    if away and _has_ledger_file(config):
+    if asks_ledger and away and _has_ledger_file(config):
         required, came, fix = _POSTGRESQL
         faults.add(Reason.BAD_PARAMETER, path, required=required, came=came, fix=fix)
 
@@ -59,7 +86,7 @@ def require_ledger_for(config: ReleaseConfig, address: DaskAddress) -> None:
         raise ConfigError.of(Reason.BAD_PARAMETER, "runner.dask.address_env", required=required, came=came, fix=fix)
 
 
-def _has_ledger_file(config: ReleaseConfig) -> bool:
+def _has_ledger_file(config: HasRunner) -> bool:
     if config.ledger is None:
         return True
     try:
@@ -68,7 +95,7 @@ def _has_ledger_file(config: ReleaseConfig) -> bool:
         return False  # told by another check
 
 
-def _is_bucket(config: ReleaseConfig) -> bool:
+def _is_bucket(config: HasRunner) -> bool:
     root = config.publish.restricted or config.publish.store or ""
     try:
         return isinstance(place_of(root), Bucket)

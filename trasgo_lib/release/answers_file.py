@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from trasgo_lib.release.collection_file import holds_counts, is_map
 from trasgo_lib.release.model_file import CARD, holds_a_model
 
 ANSWERS = "data/answers.json"
@@ -25,15 +26,16 @@ def holds_answers(manifest: dict[str, Any]) -> bool:
 
 
 def withdrawable(manifest: dict[str, Any]) -> list[str]:
-    """The files that a withdrawal takes back: rows, answers or weights, and the pages that tell of these, too.
+    """The files that a withdrawal takes back: rows, answers, weights or estimates, and the pages that tell of these.
 
     Args:
-        manifest: of a release of rows, of answers or of a model.
+        manifest: of a release of rows, of answers, of a model or of a collection.
     """
+    is_collection = holds_counts(manifest)
     pages = _REPORTS_OF_MODEL if holds_a_model(manifest) else ()
-    reports = _REPORTS if holds_answers(manifest) else pages
+    reports = _REPORTS if holds_answers(manifest) or is_collection else pages
     paths = [str(entry["path"]) for entry in manifest["files"]]
-    return [path for path in paths if path.startswith("data/") or path in reports]
+    return [path for path in paths if path.startswith("data/") or path in reports or (is_collection and is_map(path))]
 
 
 def csv_rows(document: dict[str, Any]) -> list[tuple[str, ...]]:

@@ -19,6 +19,11 @@ def map_key(resolution: int) -> str:
     return f"map-{resolution}.svg"
 
 
+def is_map(path: str) -> bool:
+    """Whether a file is a map."""
+    return path == MAP_PAGE or (path.startswith("map-") and path.endswith(".svg"))
+
+
 def geojson_key(dataset: str, resolution: int) -> str:
     """Path of the cells of one resolution as GeoJSON."""
     return f"data/{dataset}-{resolution}.geojson"

@@ -7,14 +7,39 @@ version's name begins with ``_``. ``<dataset>/<version>/withdrawn.json`` stands 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 from trasgo_lib.release import documents
 
 if TYPE_CHECKING:
-    from trasgo_lib.plan import ReleasePlan
+    from trasgo_lib.config import ReleaseInfo
+
+
+class _DeclaresRelease(Protocol):
+    @property
+    def release(self) -> ReleaseInfo: ...
+
+
+class Correcting(Protocol):
+    """A compiled file whose version may take the place of another one."""
+
+    @property
+    def dataset(self) -> str:
+        """The data set."""
+
+    @property
+    def version(self) -> str:
+        """The version."""
+
+    @property
+    def config(self) -> _DeclaresRelease:
+        """Its models."""
+
 
 WITHDRAWN = "withdrawn.json"
+CHARGED_AGAIN = "It was drawn afresh, and what it cost was charged in full beside what the earlier one had cost."
+"""What a correction of a release, of answers or of a model costs."""
+
 _REASONS = {"error": "corrects an error in", "revision": "is the planned revision of"}
 
 
@@ -28,15 +53,22 @@ def erratum_key(dataset: str, version: str) -> str:
     return f"{dataset}/_ERRATA/{version}.json"
 
 
-def supersedes_document(plan: ReleasePlan) -> dict[str, str] | None:
+def supersedes_document(plan: Correcting) -> dict[str, str] | None:
     """What a version says of the one it takes the place of; None when it takes none's."""
-    declared = plan.config.release.supersedes
+    return supersedes_of(plan.config.release)
+
+
+def supersedes_of(info: ReleaseInfo) -> dict[str, str] | None:
+    """The same, from what its file says of the release."""
+    declared = info.supersedes
     if declared is None:
         return None
     return {"version": declared.version, "reason": declared.reason, "note": declared.note}
 
 
-def erratum_bytes(plan: ReleasePlan, created: str, manifest_digest: str, superseded_digest: str) -> bytes:
+def erratum_bytes(
+    plan: Correcting, created: str, manifest_digest: str, superseded_digest: str, price: str = CHARGED_AGAIN
+) -> bytes:
     """The erratum of a version that supersedes another one.
 
     Args:
@@ -44,6 +76,7 @@ def erratum_bytes(plan: ReleasePlan, created: str, manifest_digest: str, superse
         created: when the new version was made, ISO 8601; the same however often it is written.
         manifest_digest: SHA-256 of the new version's manifest.
         superseded_digest: that of the old one's.
+        price: what the correction cost those who are protected, in words.
 
     Raises:
         ValueError: the version supersedes none.
@@ -53,7 +86,7 @@ def erratum_bytes(plan: ReleasePlan, created: str, manifest_digest: str, superse
         raise ValueError("this version supersedes none")
     words = (
         f"Version {plan.version} of {plan.dataset} {_REASONS[declared.reason]} version {declared.version} and takes its"
-        " place. It was drawn afresh, and what it cost was charged in full beside what the earlier one had cost."
+        f" place. {price}"
     )
     document: dict[str, Any] = {
         "format": 1,

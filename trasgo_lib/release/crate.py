@@ -7,7 +7,7 @@ and a resumed publication must give the same bytes. Source: RO-Crate 1.2 (root d
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import PurePosixPath
 from typing import TYPE_CHECKING, Any
 
@@ -30,6 +30,8 @@ _KINDS = {
     ".pem": "application/x-pem-file",
     ".xml": "application/xml",
     ".jsonld": "application/ld+json",
+    ".geojson": "application/geo+json",
+    ".svg": "image/svg+xml",
 }
 _NAMES = {
     ".parquet": "released rows, Parquet",
@@ -75,6 +77,7 @@ class CrateFacts:
         made: what was done to make it, in words.
         conditions: the privacy statement in plain words.
         claims: the amounts of the statement under the very names they have there, as decimal text.
+        names: what files are, by path or ending, where it is something else than in a release of rows.
     """
 
     info: ReleaseInfo
@@ -86,6 +89,7 @@ class CrateFacts:
     made: str
     conditions: str
     claims: Mapping[str, str]
+    names: Mapping[str, str] = field(default_factory=dict)
 
 
 def crate_document(facts: ReleaseFacts, files: Sequence[StagedFile], *, is_signed: bool) -> dict[str, Any]:
@@ -119,7 +123,7 @@ def crate_of(facts: CrateFacts, files: Sequence[StagedFile], *, is_signed: bool)
         files: the files that are described with their digests; the lists of files come without.
         is_signed: whether the package has a signed envelope.
     """
-    described = [_file(file) for file in files]
+    described = [_file(file, facts.names) for file in files]
     lists = [*_LISTS, *([_ENVELOPE] if is_signed else [])]
     described += [_entity(key, "File", name=name, encodingFormat=kind) for key, kind, name in lists]
     claims = _claims(facts)
@@ -182,12 +186,13 @@ def _claims(facts: CrateFacts) -> list[dict[str, Any]]:
     ]
 
 
-def _file(file: StagedFile) -> dict[str, Any]:
+def _file(file: StagedFile, names: Mapping[str, str]) -> dict[str, Any]:
     suffix = PurePosixPath(file.key).suffix
+    own = names.get(file.key) or names.get(suffix) if file.key not in _NAMES else None
     return _entity(
         file.key,
         "File",
-        name="codes of a column" if file.key.startswith(_CODE_LISTS) else _NAMES.get(file.key) or _NAMES[suffix],
+        name="codes of a column" if file.key.startswith(_CODE_LISTS) else own or _NAMES.get(file.key) or _NAMES[suffix],
         encodingFormat=_KINDS[suffix],
         contentSize=str(file.bytes),
         sha256=file.sha256,

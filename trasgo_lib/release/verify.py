@@ -135,8 +135,12 @@ def _verify(
 def _verify_collection(
     store: ObjectStore, prefix: str, keys: tuple[PublicKey, ...], manifest: dict[str, Any], judges: Judge | None
 ) -> Iterator[VerificationResult]:
-    yield from verify_files(store, prefix, manifest)
+    withdrawn = yield from _verify_withdrawal(store, prefix, manifest)
+    yield from verify_files(store, prefix, manifest, withdrawn=withdrawn)
     yield from verify_signature(store, prefix, manifest, keys)
+    yield from verify_crate(store, prefix, manifest)
+    if withdrawn:
+        return  # counts and estimates are gone, and with them what would be judged
     if judges is None:
         required = "counts that were judged: trasgo_lib.collection.verify.verify_collection"
         yield failed("counts", COUNTS, required, "counts that were not", Reason.SCHEMA_VIOLATION)

@@ -16,6 +16,7 @@ from trasgo_lib.data import CategoryDomain, domain_from_description
 from trasgo_lib.errors import Reason, TrasgoError
 from trasgo_lib.release import documents
 from trasgo_lib.release.answers_file import ANSWERS_CSV, CSV_HEADER
+from trasgo_lib.release.package import data_key
 from trasgo_lib.release.stored import is_out_of_reach
 from trasgo_lib.release.verification import VerificationResult, failed, judge, passed
 from trasgo_lib.reporting.metadata import CSVW, DATA_PACKAGE, DCAT, DDI, DP_STATEMENT, NAMESPACE
@@ -99,6 +100,17 @@ def verify_model_metadata(store: ObjectStore, prefix: str, published: Published)
         published: what the rest of the package says; its channels are empty.
     """
     yield from _verified(store, prefix, published, _CHECKS_OF_MODELS)
+
+
+def verify_cells_metadata(store: ObjectStore, prefix: str, published: Published) -> Iterator[VerificationResult]:
+    """Hold the metadata files of a collection against it.
+
+    Args:
+        store: where the package stands.
+        prefix: its prefix; empty when the store's root is the package.
+        published: what the rest of the package says; its channels are empty.
+    """
+    yield from _verified(store, prefix, published, _CHECKS_OF_CELLS)
 
 
 _Checks = Mapping[str, Callable[[bytes, Published], Iterator[VerificationResult]]]
@@ -224,25 +236,46 @@ def _same_codes(path: str, required: Mapping[str, Any], came: Mapping[str | None
 
 
 def _central_package(content: bytes, published: Published) -> Iterator[VerificationResult]:
+    return _tables_package(content, published, {ANSWERS_CSV: CSV_HEADER})
+
+
+def _cells_package(content: bytes, published: Published) -> Iterator[VerificationResult]:
+    columns, dataset = tuple(published.manifest["columns"]), published.manifest["dataset"]
+    return _tables_package(content, published, {data_key(dataset, kind): columns for kind in ("csv", "parquet")})
+
+
+def _tables_package(
+    content: bytes, published: Published, tables: Mapping[str, tuple[str, ...]]
+) -> Iterator[VerificationResult]:
     document = documents.parse(content, "datapackage")
     named = f"{document['name']}/{document['version']}"
     yield judge("same release", DATA_PACKAGE, published.release, named, Reason.SCHEMA_VIOLATION)
     stated = {entry["path"]: (entry["hash"].removeprefix("sha256:"), entry["bytes"]) for entry in document["resources"]}
     yield judge("described files", DATA_PACKAGE, published.data, stated, Reason.DIGEST_MISMATCH)
     for entry in document["resources"]:
-        if entry["path"] == ANSWERS_CSV:
+        if entry["path"] in tables:
             names = tuple(field["name"] for field in entry["schema"]["fields"])
-            yield judge("columns", DATA_PACKAGE, CSV_HEADER, names, Reason.SCHEMA_VIOLATION)
+            yield judge("columns", DATA_PACKAGE, tables[entry["path"]], names, Reason.SCHEMA_VIOLATION)
 
 
 def _answers_csvw(content: bytes, published: Published) -> Iterator[VerificationResult]:
+    return _table_csvw(content, published, ANSWERS_CSV, CSV_HEADER)
+
+
+def _cells_csvw(content: bytes, published: Published) -> Iterator[VerificationResult]:
+    columns, key = tuple(published.manifest["columns"]), data_key(published.manifest["dataset"], "csv")
+    return _table_csvw(content, published, key, columns)
+
+
+def _table_csvw(
+    content: bytes, published: Published, key: str, header: tuple[str, ...]
+) -> Iterator[VerificationResult]:
     document = documents.parse(content, "csvw")
     yield judge("same release", CSVW, published.release, document["dc:identifier"], Reason.SCHEMA_VIOLATION)
     stated = {table["url"]: table.get("schema:sha256") for table in document["tables"]}
-    listed = {ANSWERS_CSV: published.data[ANSWERS_CSV][0]}
-    yield judge("described files", CSVW, listed, stated, Reason.DIGEST_MISMATCH)
+    yield judge("described files", CSVW, {key: published.data[key][0]}, stated, Reason.DIGEST_MISMATCH)
     titles = tuple(column["titles"] for column in document["tables"][0]["tableSchema"]["columns"])
-    yield judge("columns", CSVW, CSV_HEADER, titles, Reason.SCHEMA_VIOLATION)
+    yield judge("columns", CSVW, header, titles, Reason.SCHEMA_VIOLATION)
 
 
 _CHECKS: _Checks = {
@@ -255,3 +288,4 @@ _CHECKS: _Checks = {
 
 _CHECKS_OF_MODELS: _Checks = {DATA_PACKAGE: _central_package, DCAT: _dcat, DP_STATEMENT: _central_statement}
 _CHECKS_OF_ANSWERS: _Checks = {**_CHECKS_OF_MODELS, CSVW: _answers_csvw}
+_CHECKS_OF_CELLS: _Checks = {DATA_PACKAGE: _cells_package, CSVW: _cells_csvw, DCAT: _dcat}

@@ -28,8 +28,6 @@ _STYLE = """
 @media print { #tools, #told { display: none } #beside { display: block } #shown { max-height: none } }
 """
 
-_HEAD = ("Cell", "Share", "95 % interval")
-
 
 @dataclass(frozen=True, slots=True)
 class MapRow:
@@ -57,6 +55,7 @@ class MapPage:
         facts: a few figures with their names.
         cells: every cell of the map.
         rows: the shown ones, the largest share first.
+        interval: what their intervals are called.
         notes: what a reader has to know.
         caution: what nobody may miss.
         below: the last line.
@@ -68,6 +67,7 @@ class MapPage:
     facts: Sequence[tuple[str, object]]
     cells: Sequence[MapCell]
     rows: Sequence[MapRow]
+    interval: str
     notes: Sequence[str]
     caution: str
     below: str
@@ -79,6 +79,7 @@ class MapPage:
         digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
         policy = f"default-src 'none'; style-src 'unsafe-inline'; script-src 'sha256-{digest}'"
         drawn = draw_cells(self.cells, f"{self.title}, {self.above}", for_a_page=True)
+        shown = _table(self.rows, self.interval)
         return (
             '<!DOCTYPE html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
             '<meta name="viewport" content="width=device-width, initial-scale=1">\n'
@@ -93,7 +94,7 @@ class MapPage:
             "<span>Choose a cell, move with the arrow keys.</span></div>"
             f'<figure id="map">{drawn.svg}{_legend(drawn.breaks)}</figure>'
             '<p id="told" aria-live="polite"></p></section>\n'
-            f'<section id="shown" aria-label="Cells that stand out">{_table(self.rows)}</section></div>\n'
+            f'<section id="shown" aria-label="Cells that stand out">{shown}</section></div>\n'
             f'<section id="read"><h2>How to read it</h2>{bullets(self.notes)}</section>\n</main>\n'
             f"<footer><p>{text(self.below)}</p></footer>\n<script>{script}</script>\n</body>\n</html>\n"
         )
@@ -109,11 +110,12 @@ def _legend(breaks: Sequence[float]) -> Html:
     )
 
 
-def _table(rows: Sequence[MapRow]) -> Html:
+def _table(rows: Sequence[MapRow], interval: str) -> Html:
     if not rows:
         return paragraph("No cell stands out from the noise.")
     caption = f"{len(rows)} cells that stand out, the largest first"
-    made = table("cells", caption, _HEAD, [(row.name, row.share, row.interval) for row in rows], folded_from=10**9)
+    told = [(row.name, row.share, row.interval) for row in rows]
+    made = table("cells", caption, ("Cell", "Share", interval), told, folded_from=10**9)
     return _with_names(made, (row.name for row in rows))
 
 

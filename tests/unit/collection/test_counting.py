@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from datetime import date
 from pathlib import Path
 
 import numpy as np
@@ -27,7 +26,6 @@ from trasgo_lib.collection import (
     tag_counts,
     without_pseudonyms,
 )
-from trasgo_lib.collection.reports import window_of
 from trasgo_lib.errors import InputContractError
 from trasgo_lib.noise import Keystream
 
@@ -131,9 +129,3 @@ def test_reports_are_told_apart_by_tag_and_window() -> None:
     )
     assert tag_counts(table) == {TAG: 8, other: 2}
     assert (len(rows_of(table, TAG)), len(rows_of(table, TAG, WEEK)), len(rows_of(table, other, WEEK))) == (8, 5, 2)
-
-
-def test_windows_before_the_first_have_names_too() -> None:
-    first = date(2026, 1, 5)
-    assert window_of(date(2026, 1, 4), first, 7) == "2025-12-29"
-    assert window_of(date(2026, 2, 1), first, 7) == "2026-01-26"

@@ -6,6 +6,7 @@ import itertools
 
 import numpy as np
 import pytest
+from keyed import dirichlet, normal, uniform
 
 from trasgo_lib.amounts import Epsilon
 from trasgo_lib.collection import (
@@ -39,7 +40,7 @@ def _expected_counts(channel: object, shares: np.ndarray, reports: int) -> Repor
 
 @pytest.mark.parametrize("channel", [OUE, GRR], ids=["bits", "slots"])
 def test_expected_counts_give_the_shares_back(channel: object) -> None:
-    shares = np.random.default_rng(1).dirichlet(np.ones(200))
+    shares = dirichlet(200, "expected counts")
     found = estimate(channel, _expected_counts(channel, shares, 10**9))  # type: ignore[arg-type]
     assert np.abs(found.shares - shares).max() < 1e-7
     assert found.adjusted.sum() == pytest.approx(1)
@@ -87,7 +88,7 @@ def test_cells_are_shown_when_they_clear_their_error_over_all_slots() -> None:
 
 def test_versions_are_combined_by_the_inverse_of_their_variance_and_say_so() -> None:
     first, second = Tag("a", "1"), Tag("a", "2")
-    shares = np.random.default_rng(2).dirichlet(np.ones(200))
+    shares = dirichlet(200, "combined versions")
     parts = [
         estimate(OUE, _expected_counts(OUE, shares, 300_000), tag=first),
         estimate(GRR, _expected_counts(GRR, shares, 100_000), tag=second),
@@ -116,23 +117,21 @@ def test_counts_of_another_version_are_refused() -> None:
             estimate(OUE, counted)
 
 
-def _levels(
-    rng: np.random.Generator, noise: tuple[float, float]
-) -> tuple[list[Alphabet], list[np.ndarray], list[Frequencies]]:
+def _levels(key: int, noise: tuple[float, float]) -> tuple[list[Alphabet], list[np.ndarray], list[Frequencies]]:
     fine = Alphabet.declare(resolution=6, box=["41.4", "-88.2", "42.2", "-87.4"])
     coarse = fine.coarser(5)
-    truth = rng.dirichlet(np.full(fine.slots, 0.3))
+    truth = dirichlet(fine.slots, "truth", key, concentration=0.3)
     truths = [np.bincount(fine.slots_in(coarse), truth, minlength=coarse.slots), truth]
     found = []
-    for shares, error in zip(truths, noise, strict=True):
-        seen, spread = shares + rng.normal(0, error, len(shares)), np.full(len(shares), error)
+    for level, (shares, error) in enumerate(zip(truths, noise, strict=True)):
+        seen, spread = shares + error * normal(len(shares), "level", level, key), np.full(len(shares), error)
         found.append(Frequencies(1000, seen, spread, seen, seen, seen, spread))
     return [coarse, fine], truths, found
 
 
 def test_levels_agree_and_the_result_is_least_squares() -> None:
     """Against a dense solve of the generalised least squares problem, shares and errors."""
-    alphabets, _, found = _levels(np.random.default_rng(4), (0.01, 0.03))
+    alphabets, _, found = _levels(4, (0.01, 0.03))
     coarse, fine = reconcile(alphabets, found, 0.05)
     parent = alphabets[1].slots_in(alphabets[0])
     assert np.bincount(parent, fine.shares) == pytest.approx(coarse.shares)
@@ -155,8 +154,8 @@ def test_levels_agree_and_the_result_is_least_squares() -> None:
 
 def test_agreeing_lowers_the_error_of_every_level() -> None:
     before, after = np.zeros(2), np.zeros(2)
-    for seed in range(20):
-        alphabets, truths, found = _levels(np.random.default_rng(seed), (0.01, 0.01))
+    for key in range(20):
+        alphabets, truths, found = _levels(key, (0.01, 0.01))
         levels = reconcile(alphabets, found, 0.05)
         before += [((f.shares - t) ** 2).mean() for f, t in zip(found, truths, strict=True)]
         after += [((f.shares - t) ** 2).mean() for f, t in zip(levels, truths, strict=True)]
@@ -164,7 +163,7 @@ def test_agreeing_lowers_the_error_of_every_level() -> None:
 
 
 def test_children_are_shown_under_shown_parents_only() -> None:
-    alphabets, truths, _ = _levels(np.random.default_rng(5), (0.01, 0.01))
+    alphabets, truths, _ = _levels(5, (0.01, 0.01))
     exact = [Frequencies(1, t, np.full(len(t), 1e-4), t, t, t, np.full(len(t), 1e-4)) for t in truths]
     coarse, fine = reconcile(alphabets, exact, 0.05)
     parent = alphabets[1].slots_in(alphabets[0])
@@ -177,9 +176,8 @@ def test_children_are_shown_under_shown_parents_only() -> None:
 def test_families_are_projected_one_by_one_onto_their_parents_total() -> None:
     from trasgo_lib.estimation.shares import project_simplex
 
-    rng = np.random.default_rng(6)
-    parent = rng.integers(0, 5, 60).astype(np.int32)
-    values, totals = rng.normal(0.1, 0.5, 60), np.array([1.0, 0.5, 0.0, 2.0, 0.1])
+    parent = (5 * uniform(60, "families")).astype(np.int32)
+    values, totals = 0.1 + 0.5 * normal(60, "values"), np.array([1.0, 0.5, 0.0, 2.0, 0.1])
     found = _projected(values, parent, totals)
     for family, total in enumerate(totals):
         members = parent == family
@@ -188,7 +186,7 @@ def test_families_are_projected_one_by_one_onto_their_parents_total() -> None:
 
 
 def test_levels_without_an_estimate_each_are_refused() -> None:
-    alphabets, _, found = _levels(np.random.default_rng(7), (0.01, 0.01))
+    alphabets, _, found = _levels(7, (0.01, 0.01))
     for wrong in ([], found[:1], found[::-1]):
         with pytest.raises(InputContractError):
             reconcile(alphabets, wrong, 0.05)

@@ -23,8 +23,8 @@ from trasgo_lib.collection.caps import DeviceCaps, fits_lifetime
 from trasgo_lib.collection.concluding import CSV_HEADER, VersionCounts, conclude, linkage, reports_per_cell
 from trasgo_lib.collection.geojson import counter_clockwise, fault_of, geojson_bytes
 from trasgo_lib.collection.package import csv_bytes, csv_rows, parquet_table, stage_collection
-from trasgo_lib.collection.pages import map_page, reading_notes, report_text
-from trasgo_lib.collection.statement import CollectionFacts, show_rule, statement_document
+from trasgo_lib.collection.pages import Told, map_page, reading_notes, report_text
+from trasgo_lib.collection.statement import CollectionFacts, show_rule, statement_document, window_info
 from trasgo_lib.collection.verify import _difference, verify_collection
 from trasgo_lib.data.cells import cell_rings
 from trasgo_lib.keys import SigningKey
@@ -81,7 +81,12 @@ def facts_of(
         created="2026-01-16T00:00:00+00:00",
         library_version="0.1.0",
         commit="unknown",
+        info=window_info(plan, "2026-01-05"),
     )
+
+
+def told_of(facts: CollectionFacts) -> Told:
+    return Told(statement_document(facts), facts.parts, facts.tables, facts.health)
 
 
 @pytest.fixture(scope="module")
@@ -139,7 +144,7 @@ point:
     facts = facts_of(tmp_path, device=', accounting: zcdp, delta: "1e-9"', more=point)
     told = statement_document(facts)["point"]
     assert (told["epsilon"], told["radius_m"], told["lifetime_epsilon"]) == ("1.386", "200", "13.86")
-    words = report_text(facts)
+    words = report_text(told_of(facts))
     assert "pass epsilon 52 at delta 1e-9." in words, "an epsilon that needs a delta is not told without it"
     assert "Epsilon 1.386 a point at 200 m, at most 13.86 ever." in words
     publish_package(stage_collection(facts, tmp_path / "w", None), open_store(tmp_path / "p"), "heat/v")
@@ -157,15 +162,16 @@ def test_a_memory_stated_smaller_than_it_costs_is_found(tmp_path: Path) -> None:
         document["device"]["lifetime_epsilon"] = "15"
 
     report = verify_collection(_changed(package, tmp_path, "statement.json", smaller))
-    assert {result.name for result in report.failures} == {"within the lifetime cap"}, "eight responses of 2 cost 16"
+    found = {result.name for result in report.failures}
+    assert found == {"within the lifetime cap", "amounts", "made again"}, "eight responses of 2 cost 16"
 
 
 def test_a_window_published_although_a_check_failed_says_so(facts: CollectionFacts) -> None:
-    assert not any("check of the clients failed" in note for note in reading_notes(facts, facts.tables[0]))
+    assert not any("check of the clients failed" in note for note in reading_notes(told_of(facts), facts.tables[0]))
     tag, checks = next(iter(facts.health.items()))
     failed = replace(checks[0], is_passed=False, words="The reports hold another number of set bits.")
     ill = replace(facts, health=dict(facts.health) | {tag: (failed,)})
-    for text in (report_text(ill), map_page(ill)):
+    for text in (report_text(told_of(ill)), map_page(told_of(ill))):
         assert "A check of the clients failed, and this was published all the same: The reports hold another" in text
 
 
@@ -226,16 +232,54 @@ def test_a_geojson_of_other_figures_cells_or_winding_is_told(facts: CollectionFa
 
 def _changed(package: Path, folder: Path, path: str, change: Callable[[Any], Any]) -> Path:
     """A copy in which one JSON file is changed and every digest is made right again."""
-    from trasgo_lib.release import documents
-    from trasgo_lib.release.manifest import staged_file
-
     copy = folder / "copy"
     shutil.copytree(package, copy)
     document = json.loads((copy / path).read_text(encoding="utf-8"))
     change(document)
     (copy / path).write_text(json.dumps(document), encoding="utf-8")
+    return _listed_anew(copy)
+
+
+def _listed_anew(copy: Path) -> Path:
+    """A package whose metadata, sums and manifest have the digests of its files as they are now."""
+    from trasgo_lib.release import documents
+    from trasgo_lib.release.manifest import staged_file
+
     manifest = json.loads((copy / "manifest.json").read_text(encoding="utf-8"))
     names = [entry["path"] for entry in manifest["files"] if entry["path"] != "SHA256SUMS"]
+
+    def again(name: str, entries: Callable[[Any], Any], put: Callable[[Any, Any], None]) -> None:
+        document = json.loads((copy / name).read_text(encoding="utf-8"))
+        for place, entry in entries(document):
+            if (copy / place).is_file():
+                put(entry, staged_file(place, copy / place))
+        (copy / name).write_text(json.dumps(document), encoding="utf-8")
+
+    again(
+        "datapackage.json",
+        lambda found: [(one["path"], one) for one in found["resources"]],
+        lambda entry, file: entry.update(hash=f"sha256:{file.sha256}", bytes=file.bytes),
+    )
+    again(
+        "csvw.json",
+        lambda found: [(one["url"], one) for one in found["tables"]],
+        lambda entry, file: entry.update({"schema:sha256": file.sha256}),
+    )
+
+    def distribute(entry: Any, file: Any) -> None:
+        entry["spdx:checksum"]["spdx:checksumValue"]["@value"] = file.sha256
+        entry["dcat:byteSize"]["@value"] = str(file.bytes)
+
+    again(
+        "dcat.jsonld",
+        lambda found: [(one["dcat:accessURL"]["@id"], one) for one in found["dcat:distribution"]],
+        distribute,
+    )
+    again(
+        "ro-crate-metadata.json",
+        lambda found: [(one["@id"], one) for one in found["@graph"] if "sha256" in one],
+        lambda entry, file: entry.update(sha256=file.sha256),
+    )
     files = [staged_file(name, copy / name) for name in names]
     (copy / "SHA256SUMS").write_text(sums_text(files), encoding="utf-8")
     files.append(staged_file("SHA256SUMS", copy / "SHA256SUMS"))
@@ -347,7 +391,7 @@ def _other_cell(document: Any) -> None:
         ("statement.json", _ill, "health"),
         ("statement.json", _other_window, "same window"),
         ("statement.json", _more_each, "reports for each cell"),
-        ("data/heat-5.geojson", lambda document: document["features"].reverse(), "GeoJSON equals CSV"),
+        ("data/heat-5.geojson", lambda document: document["features"].reverse(), "made again"),
     ],
 )
 def test_a_lie_in_any_document_is_found_although_its_digests_fit(
@@ -356,6 +400,70 @@ def test_a_lie_in_any_document_is_found_although_its_digests_fit(
     report = verify_collection(_changed(package, tmp_path, path, change))
     assert check in {result.name for result in report.failures}
     assert "digest" not in {result.name for result in report.failures}
+
+
+@pytest.mark.parametrize("path", ["map-5.svg", "map.html", "report.md"])
+def test_a_page_of_other_figures_is_found_although_its_digests_fit(package: Path, tmp_path: Path, path: str) -> None:
+    """Half of the devices are in the first cell; a page that says nine in ten is drawn again, and is another one."""
+    copy = tmp_path / "copy"
+    shutil.copytree(package, copy)
+    text = (copy / path).read_text(encoding="utf-8")
+    assert "50 %" in text
+    (copy / path).write_text(text.replace("50 %", "90 %"), encoding="utf-8")
+    failures = {(result.name, result.subject) for result in verify_collection(_listed_anew(copy)).failures}
+    assert failures == {("made again", path)}
+
+
+def test_a_page_of_another_version_of_the_library_is_held_by_its_digest(package: Path, tmp_path: Path) -> None:
+    """Words and shades change between versions; figures are asked of every version."""
+
+    def older(document: Any) -> None:
+        document["library_version"] = "0.0.1"
+
+    copy = _changed(package, tmp_path, "statement.json", older)
+    manifest = json.loads((copy / "manifest.json").read_text(encoding="utf-8"))
+    (copy / "manifest.json").write_text(json.dumps(manifest | {"library_version": "0.0.1"}), encoding="utf-8")
+    (copy / "map-5.svg").write_text("<svg/>", encoding="utf-8")
+    assert verify_collection(_listed_anew(copy)).passed
+
+
+def _other_caps(document: Any) -> None:
+    for entry in document["@graph"]:
+        if entry.get("name") == "lifetime_epsilon":
+            entry["value"] = "1"
+
+
+def _other_columns(document: Any) -> None:
+    document["resources"][0]["schema"]["fields"][2]["name"] = "frequency"
+
+
+@pytest.mark.parametrize(
+    ("path", "change", "check"),
+    [
+        ("ro-crate-metadata.json", _other_caps, "amounts"),
+        ("datapackage.json", _other_columns, "columns"),
+        ("csvw.json", lambda document: document.update({"dc:identifier": "heat/2"}), "same release"),
+        ("dcat.jsonld", lambda document: document["dcat:distribution"].pop(), "described files"),
+    ],
+)
+def test_metadata_that_say_otherwise_are_found(
+    package: Path, tmp_path: Path, path: str, change: Callable[[Any], Any], check: str
+) -> None:
+    report = verify_collection(_changed(package, tmp_path, path, change))
+    assert {result.name for result in report.failures} == {check}
+
+
+def test_metadata_describe_the_window(package: Path) -> None:
+    record = json.loads((package / "dcat.jsonld").read_text(encoding="utf-8"))
+    assert record["dct:temporal"]["dcat:startDate"]["@value"] == "2026-01-05"
+    assert record["dct:temporal"]["dcat:endDate"]["@value"] == "2026-01-11"
+    pages = {entry["@id"] for entry in record["foaf:page"]}
+    assert pages == {"codebook.md", "report.md", "map.html"} and all((package / page).is_file() for page in pages)
+    codebook = (package / "codebook.md").read_text(encoding="utf-8")
+    assert "| reports | 80000 |" in codebook and r"| share\_on\_map | number |" in codebook
+    crate = json.loads((package / "ro-crate-metadata.json").read_text(encoding="utf-8"))
+    named = {entry["@id"]: entry["name"] for entry in crate["@graph"] if entry["@type"] == "File"}
+    assert named["data/heat.csv"] == "estimated shares of cells, CSV" and named["map-5.svg"].startswith("map")
 
 
 def test_only_a_collection_may_be_signed_without_an_account(facts: CollectionFacts, tmp_path: Path) -> None:
@@ -385,7 +493,7 @@ def test_the_statement_says_what_a_device_paid(facts: CollectionFacts) -> None:
     assert all(one["memoisation"].startswith("none") for one in document["versions"])
     assert document["device"]["lifetime_epsilon"] == "52" and "No account is charged" in document["ledger"]
     assert all(one["assumptions"] and one["epsilon"] for one in document["shuffled"])
-    words = report_text(facts)
+    words = report_text(told_of(facts))
     assert "do not say that nobody was there" in words and "epsilon 2.000000 a report" in words
 
 

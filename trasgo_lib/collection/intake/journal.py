@@ -19,6 +19,7 @@ import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
 from trasgo_lib.collection.channels import ReportChannel
+from trasgo_lib.collection.intake.acknowledged import Acknowledged, KnownBatches, Receipt
 from trasgo_lib.collection.intake.devices import KnownDevices, from_bytes, to_bytes
 from trasgo_lib.collection.reports import Tag, report_table
 from trasgo_lib.errors import ConflictError, Reason, StoreError
@@ -49,34 +50,6 @@ class ReportFile:
     reports: int
 
 
-@dataclass(frozen=True, slots=True)
-class Receipt:
-    """What became of a batch; the same when it is sent again.
-
-    Args:
-        accepted: reports that were taken.
-        refused: reports that were not, by reason.
-    """
-
-    accepted: int
-    refused: Mapping[str, int]
-
-
-@dataclass(frozen=True, slots=True)
-class Acknowledged:
-    """A batch that an entry acknowledges.
-
-    Args:
-        name: keyed digest of its name, hex.
-        body: keyed digest of its bytes, hex.
-        receipt: what became of it.
-    """
-
-    name: str
-    body: str
-    receipt: Receipt
-
-
 @dataclass(slots=True)
 class WindowLog:
     """What is known of one window; up to date with its entries as far as they were read.
@@ -85,7 +58,7 @@ class WindowLog:
         secret: keys the pseudonyms; None once the window is closed and the secret is gone.
         entries: how many entries were read.
         closed: whether the last of them closes the window.
-        batches: acknowledged batches by the keyed digest of their names.
+        batches: acknowledged batches, found by the keyed digest of their names.
         devices: pseudonyms of the devices that have reported.
         files: files of reports.
         refused: reports refused, by reason, as far as entries tell.
@@ -94,7 +67,7 @@ class WindowLog:
     secret: bytes | None = field(repr=False)
     entries: int = 0
     closed: bool = False
-    batches: dict[str, Acknowledged] = field(default_factory=dict, repr=False)
+    batches: KnownBatches = field(default_factory=KnownBatches, repr=False)
     devices: KnownDevices = field(default_factory=KnownDevices, repr=False)
     files: list[ReportFile] = field(default_factory=list, repr=False)
     refused: dict[str, int] = field(default_factory=dict)
@@ -265,10 +238,13 @@ def _take(found: WindowLog, key: str, content: bytes) -> None:
 
 
 def _take_reports(found: WindowLog, header: dict[str, Any], names: list[int]) -> None:
-    for batch in header["batches"]:
-        receipt = Receipt(batch["accepted"], batch["refused"])
-        found.batches[batch["name"]] = Acknowledged(batch["name"], batch["body"], receipt)
-        _add(found.refused, receipt.refused.items())
+    taken = [
+        Acknowledged(batch["name"], batch["body"], Receipt(batch["accepted"], batch["refused"]))
+        for batch in header["batches"]
+    ]
+    found.batches.add(taken)
+    for one in taken:
+        _add(found.refused, one.receipt.refused.items())
     _add(found.refused, header["refused"].items())
     found.files += [ReportFile(one["key"], one["alphabet"], one["channel"], one["reports"]) for one in header["files"]]
     found.devices.add(names)

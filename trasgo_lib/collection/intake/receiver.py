@@ -11,14 +11,14 @@ from datetime import date
 
 import numpy as np
 
+from trasgo_lib.collection.intake.acknowledged import DIGEST_BYTES, Acknowledged, Receipt
 from trasgo_lib.collection.intake.batch import Batch, Known, Refusal, RefusedError, parse_batch
 from trasgo_lib.collection.intake.devices import pseudonym
-from trasgo_lib.collection.intake.journal import Acknowledged, Answers, Journal, Receipt, WindowLog
-from trasgo_lib.collection.plan import Windows
+from trasgo_lib.collection.intake.journal import Answers, Journal, WindowLog
 from trasgo_lib.collection.reports import Tag
+from trasgo_lib.collection.windows import Windows
 from trasgo_lib.errors import ConflictError, StoreError
 
-_DIGEST_BYTES = 16
 _MOST_UNRECORDED = 64
 """Batches refused whole that wait for the next entry; one of their own is written for so many."""
 
@@ -169,11 +169,12 @@ class Receiver:
         secret = draft.log.secret or b""
         name = _digest(secret, b"name", submission.group.encode(), batch.name.encode())
         body = _digest(secret, b"body", submission.body)
-        before = draft.log.batches.get(name) or next((one for one in draft.acknowledged if one.name == name), None)
+        stored = draft.log.batches.get(name)
+        before = stored or next((one for one in draft.acknowledged if one.name == name), None)
         if before is not None and before.body != body:
             raise RefusedError(Refusal.BATCH_CHANGED, len(batch.pseudonyms))
-        if name in draft.log.batches:
-            return Outcome(draft.log.batches[name].receipt, replayed=True)
+        if stored is not None:
+            return Outcome(stored.receipt, replayed=True)
         if before is not None:  # twice among those that are written together: the second has the first one's receipt
             draft.places.append(place)
             draft.acknowledged.append(before)
@@ -233,4 +234,4 @@ def _together(parts: Sequence[Answers]) -> Answers:
 
 def _digest(secret: bytes, *parts: bytes) -> str:
     body = b"".join(len(part).to_bytes(8, "big") + part for part in parts)
-    return hmac.digest(secret, body, "sha256")[:_DIGEST_BYTES].hex()
+    return hmac.digest(secret, body, "sha256")[:DIGEST_BYTES].hex()

@@ -5,6 +5,7 @@ so a package that is written again is the same.
 """
 
 from trasgo_lib.reporting.metadata.answers import answers_codebook, answers_csvw, answers_data_package
+from trasgo_lib.reporting.metadata.cells import CellsDescription, cells_codebook, cells_csvw, cells_data_package
 from trasgo_lib.reporting.metadata.central import CentralDescription
 from trasgo_lib.reporting.metadata.central_deployment import central_deployment
 from trasgo_lib.reporting.metadata.code_lists import code_list
@@ -36,6 +37,7 @@ __all__ = [
     "IMPACT_ASSESSMENT",
     "NAMESPACE",
     "PROCESSING_RECORD",
+    "CellsDescription",
     "CentralDescription",
     "Code",
     "Description",
@@ -45,6 +47,9 @@ __all__ = [
     "answers_codebook",
     "answers_csvw",
     "answers_data_package",
+    "cells_codebook",
+    "cells_csvw",
+    "cells_data_package",
     "central_deployment",
     "code_list",
     "codebook",

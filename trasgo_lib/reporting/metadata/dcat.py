@@ -29,7 +29,12 @@ _CONTEXT = {
 }
 _SHA256 = "http://spdx.org/rdf/terms#checksumAlgorithm_sha256"
 _MEDIA = "https://www.iana.org/assignments/media-types/"
-_KINDS = {"csv": "text/csv", "json": "application/json", "parquet": "application/vnd.apache.parquet"}
+_KINDS = {
+    "csv": "text/csv",
+    "json": "application/json",
+    "parquet": "application/vnd.apache.parquet",
+    "geojson": "application/geo+json",
+}
 
 
 def dcat_document(description: Described) -> dict[str, Any]:
@@ -72,8 +77,11 @@ def dcat_document(description: Described) -> dict[str, Any]:
 def _distribution(description: Described, file: PublishedFile, licence: dict[str, Any] | None) -> dict[str, Any]:
     address = {"@id": quote(file.key)}
     kind = file.key.rpartition(".")[2]
+    same = [one.key for one in description.data if one.key.endswith(f".{kind}")]
+    # several files of a kind, as maps of several resolutions, are told apart by their place
+    number = "" if len(same) == 1 else f"-{same.index(file.key) + 1}"
     return {
-        "@id": f"#distribution-{kind}",
+        "@id": f"#distribution-{kind}{number}",
         "@type": "dcat:Distribution",
         "dct:title": {"@value": f"{description.content_words}, {kind}", "@language": "en"},
         "dcat:accessURL": address,

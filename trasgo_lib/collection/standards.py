@@ -1,0 +1,83 @@
+"""A window described in the forms that archives, catalogues and tools read."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from datetime import date, timedelta
+from pathlib import Path
+from typing import Any
+
+from trasgo_lib.collection.statement import GUARANTEE, CollectionFacts
+from trasgo_lib.config import Period
+from trasgo_lib.release import StagedFile, documents, write_staged
+from trasgo_lib.release.collection_file import CHANNELS, COUNTS, MAP_PAGE
+from trasgo_lib.release.crate import CrateFacts
+from trasgo_lib.reporting import metadata
+
+
+def standards_of(
+    facts: CollectionFacts, data: Sequence[StagedFile], statement: dict[str, Any], work: Path
+) -> Iterator[StagedFile]:
+    """The metadata that fit a table of cells; a codebook of microdata (DDI) does not.
+
+    Args:
+        facts: what the window came to.
+        data: the staged data files.
+        statement: the content of ``statement.json``.
+        work: restricted work folder.
+    """
+    first, days = date.fromisoformat(facts.window), facts.plan.windows.days
+    period = Period(start=first.isoformat(), end=(first + timedelta(days=days - 1)).isoformat())
+    description = metadata.CellsDescription(
+        info=facts.info.model_copy(update={"temporal": period}),
+        dataset=facts.dataset,
+        version=facts.version,
+        created=facts.created,
+        rows=facts.reports,
+        data=data,
+        privacy_in_words=_in_words(facts),
+    )
+    yield write_staged(metadata.CODEBOOK, metadata.cells_codebook(description, statement), work)
+    yield write_staged(metadata.CSVW, documents.dump(metadata.cells_csvw(description), "csvw"), work)
+    package = metadata.cells_data_package(description)
+    yield write_staged(metadata.DATA_PACKAGE, documents.dump(package, "datapackage"), work)
+    yield write_staged(metadata.DCAT, documents.dump(metadata.dcat_document(description), "dcat"), work)
+
+
+def _in_words(facts: CollectionFacts) -> str:
+    device = facts.plan.config.device
+    at = f" at delta {device.delta}" if device.accounting == "zcdp" else ""
+    return f"A device spends at most epsilon {device.lifetime_epsilon}{at} on all its reports. {GUARANTEE}"
+
+
+def crate_facts(facts: CollectionFacts) -> CrateFacts:
+    """What research metadata say of a window."""
+    device = facts.plan.config.device
+    return CrateFacts(
+        info=facts.info,
+        dataset=facts.dataset,
+        version=facts.version,
+        created=facts.created,
+        library_version=facts.library_version,
+        commit=facts.commit,
+        made="estimates from reports that devices had noised, counted at the office",
+        conditions=_in_words(facts),
+        claims={name: getattr(device, name) for name in CLAIMS},
+        names=_NAMES,
+    )
+
+
+CLAIMS = ("daily_epsilon", "lifetime_epsilon", "delta")
+"""Caps of a device that research metadata repeat, under the names that they have in the statement."""
+
+_NAMES = {
+    ".parquet": "estimated shares of cells, Parquet",
+    ".csv": "estimated shares of cells, CSV",
+    ".geojson": "cells of one resolution with their outlines",
+    ".svg": "map of one resolution",
+    ".json": "alphabet: the cells that devices answered over",
+    COUNTS: "counts of noised reports, from which every estimate follows",
+    CHANNELS: "channels that reports went through",
+    MAP_PAGE: "interactive map, without network",
+}
+"""What files are, where it is something else than in a release of rows."""

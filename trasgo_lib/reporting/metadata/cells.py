@@ -1,0 +1,154 @@
+"""Published cells as catalogues and tools read them: one table of a fixed shape, and the same as GeoJSON."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from trasgo_lib.reporting.markdown import bullets, cell, section, table
+from trasgo_lib.reporting.metadata.codebook import identity_rows
+from trasgo_lib.reporting.metadata.csvw import table_group
+from trasgo_lib.reporting.metadata.data_package import package_head
+from trasgo_lib.reporting.metadata.description import PublishedFile, SharedWords
+
+if TYPE_CHECKING:
+    from trasgo_lib.config import ReleaseInfo
+
+_FIELDS = (
+    ("resolution", "integer", "H3 resolution of the cell"),
+    (
+        "cell",
+        "string",
+        "H3 index of the cell, hexadecimal; `other`: all other places; `nobody`: a slot no device is in",
+    ),
+    ("share", "number", "Estimated share of the devices that reported; unbiased, so it can be below 0"),
+    ("standard_error", "number", "Standard error of the share: the noise of the devices"),
+    ("low", "number", "Lower end of the interval of the share; not clipped"),
+    ("high", "number", "Upper end of the interval of the share; not clipped"),
+    ("share_on_map", "number", "The same share made at least 0 and 1 in all, for maps; biased"),
+    ("shown", "boolean", "Whether the share clears its error; a cell that does not may have devices in it"),
+)
+"""Columns of the table: name, type and what it holds; every row has all of them."""
+
+_CSVW = {"integer": "integer", "string": "string", "number": "double", "boolean": "boolean"}
+_MEDIA = {
+    "csv": "text/csv",
+    "json": "application/json",
+    "parquet": "application/vnd.apache.parquet",
+    "geojson": "application/geo+json",
+}
+_HOLDS = {
+    "csv": "Estimated shares of cells, CSV",
+    "parquet": "Estimated shares of cells, Parquet",
+    "geojson": "Cells with their outlines, GeoJSON",
+    "json": "Counts of noised reports, from which every estimate follows",
+}
+_TABLES = ("csv", "parquet")
+
+
+@dataclass(frozen=True)
+class CellsDescription(SharedWords):
+    """A published window, as its metadata see it. All public.
+
+    Args:
+        info: what the collection file says of the release; its time is the window.
+        dataset: name of the collection.
+        version: the window and the version of the collection file.
+        created: when the window was closed, ISO 8601.
+        rows: number of reports.
+        data: the staged data files.
+        privacy_in_words: what a device paid, and the guarantee.
+    """
+
+    info: ReleaseInfo
+    dataset: str
+    version: str
+    created: str
+    rows: int
+    data: Sequence[PublishedFile]
+    privacy_in_words: str
+    content_words: str = "Estimated shares of cells"
+    kind_words: str = "Estimates from noised reports of devices"
+    pages: tuple[str, ...] = ("codebook.md", "report.md", "map.html")
+
+
+def cells_csvw(description: CellsDescription) -> dict[str, Any]:
+    """``csvw.json`` of the table of cells."""
+    file = next(file for file in description.data if _kind(file) == "csv")
+    columns = [
+        {"name": name, "titles": name, "dc:description": told, "datatype": _CSVW[kind], "required": True}
+        for name, kind, told in _FIELDS
+    ]
+    one = {
+        "url": file.key,
+        "schema:sha256": file.sha256,
+        "schema:contentSize": str(file.bytes),
+        "tableSchema": {"columns": columns, "primaryKey": ["resolution", "cell"]},
+    }
+    return table_group(description, [one])
+
+
+def cells_data_package(description: CellsDescription) -> dict[str, Any]:
+    """``datapackage.json`` of a window: two forms of the table, cells as GeoJSON, and the counts."""
+    return {**package_head(description), "resources": [_resource(file) for file in description.data]}
+
+
+def _resource(file: PublishedFile) -> dict[str, Any]:
+    kind = _kind(file)
+    shape: dict[str, Any] = {
+        "name": file.key.removeprefix("data/").replace("/", "-").lower(),
+        "path": file.key,
+        "title": _HOLDS[kind],
+        "format": kind,
+        "mediatype": _MEDIA[kind],
+        **({} if kind == "parquet" else {"encoding": "utf-8"}),
+        "bytes": file.bytes,
+        "hash": f"sha256:{file.sha256}",
+    }
+    if kind in _TABLES:
+        fields = [
+            {"name": name, "type": type_of, "description": told, "constraints": {"required": True}}
+            for name, type_of, told in _FIELDS
+        ]
+        shape |= {"type": "table", "schema": {"fields": fields, "primaryKey": ["resolution", "cell"]}}
+    return shape
+
+
+def cells_codebook(description: CellsDescription, statement: dict[str, Any]) -> bytes:
+    """``codebook.md``: what devices were asked, through which channels, and what the table's columns hold.
+
+    Args:
+        description: the package.
+        statement: the content of ``statement.json``.
+    """
+    info = description.info
+    lines = [f"# Codebook: {cell(info.title)}", ""]
+    if info.description:
+        lines += [cell(info.description), ""]
+    lines += table(("", ""), ((_ROWS.get(name, name), told) for name, told in identity_rows(description)))
+    lines += section("How the estimates were made", cell(description.privacy_in_words))
+    lines += section("What devices answered")
+    lines += table(
+        ("resolution", "slots", "mechanism", "epsilon a report", "reports", "alphabet"), _versions(statement)
+    )
+    lines += section(f"Columns of data/{description.dataset}.csv and .parquet")
+    lines += table(("column", "type", "holds"), _FIELDS)
+    lines += section("Reading the values")
+    lines += bullets((cell(statement["caution"]), f"Intervals: {cell(statement['interval'])}."))
+    return ("\n".join(lines).rstrip() + "\n").encode()
+
+
+_ROWS = {"rows": "reports"}
+"""What an entry of a package of rows is called here."""
+
+
+def _versions(statement: dict[str, Any]) -> Iterator[tuple[object, ...]]:
+    for one in statement["versions"]:
+        place = f"alphabets/{one['alphabet']}.json"
+        told = (one["resolution"], one["slots"], one["mechanism"], one["epsilon_per_report"], one["reports"])
+        yield (*told, place)
+
+
+def _kind(file: PublishedFile) -> str:
+    return file.key.rpartition(".")[2]
