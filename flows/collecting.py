@@ -105,8 +105,10 @@ def _go_on_waiting(ref: CollectionRef, session: CollectionSession, life: Version
     if not may_be_published(life):
         return
     from flows.collection import publish_window
+    from flows.orchestrator_database import make_ready
     from flows.orphans import children_end_with_this_process
 
+    make_ready()
     with children_end_with_this_process():
         publish_window(ref)
 

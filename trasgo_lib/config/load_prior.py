@@ -10,8 +10,9 @@ from pydantic import ValidationError
 
 from trasgo_lib.config.document import Document, KeyPath, read_document
 from trasgo_lib.config.faults import faults_of, placed_fault
-from trasgo_lib.config.load import LoadedConfig, read_text
+from trasgo_lib.config.load import read_text
 from trasgo_lib.config.prior import IN_RELEASE_FILE, PriorDocument, PriorSpec
+from trasgo_lib.config.release import ReleaseConfig
 from trasgo_lib.errors import ConfigError, Fault, Reason
 
 
@@ -37,10 +38,10 @@ class LoadedPrior:
         return _named(found, self.file)
 
 
-def prior_here(loaded: LoadedConfig) -> LoadedPrior | None:
+def prior_here(config: ReleaseConfig, document: Document) -> LoadedPrior | None:
     """The prior that stands in a release file itself, or None."""
-    spec = loaded.config.prior
-    return LoadedPrior(spec, loaded.document, ("prior",), "") if isinstance(spec, PriorSpec) else None
+    spec = config.prior
+    return LoadedPrior(spec, document, ("prior",), "") if isinstance(spec, PriorSpec) else None
 
 
 def load_prior(path: Path) -> LoadedPrior:

@@ -6,14 +6,12 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from decimal import Decimal
 from pathlib import Path
-from typing import cast
 
 import numpy as np
 from numpy.typing import NDArray
 
 from trasgo_lib.config import (
     KeyPath,
-    LoadedConfig,
     LoadedPrior,
     PlainColumn,
     PointColumn,
@@ -77,7 +75,7 @@ def compile_prior(config: ReleaseConfig, faults: FaultCollector) -> PublicPrior 
 
 def _loaded(config: ReleaseConfig, faults: FaultCollector) -> LoadedPrior | None:
     if not isinstance(config.prior, PriorFile):
-        return prior_here(cast(LoadedConfig, faults.loaded))  # only release files have a prior
+        return prior_here(config, faults.loaded.document)
     path = faults.loaded.resolve(config.prior.file)
     came = why_not_public(path, faults.loaded.resolve(config.source.path), restricted_folder(config, faults))
     if came is not None:
