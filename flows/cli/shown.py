@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any
 from rich.table import Table
 
 from trasgo_lib.budget import Cost
-from trasgo_lib.reporting import wording
 
 if TYPE_CHECKING:
     from flows.outcome import Outcome
@@ -34,6 +33,8 @@ def cost_words(cost: Cost) -> str:
 
 def spent_words(plan: ReleasePlan, outcome: Outcome) -> str:
     """What a version spent of what it may, said to be of the draws only where it is."""
+    from trasgo_lib.reporting import wording
+
     allowed = Cost(plan.epsilon_total, plan.delta_total, plan.geo_total)
     of_what = "" if wording.covers_selection(plan) else " (draws only)"
     return f"{cost_words(outcome.spent)} of {cost_words(allowed)}{of_what}, rounds: {outcome.rounds}"
