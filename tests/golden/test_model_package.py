@@ -7,6 +7,7 @@ difference here is a break of a stored format: while none has been released, wri
 
 from __future__ import annotations
 
+import json
 import shutil
 import tempfile
 from pathlib import Path
@@ -15,6 +16,7 @@ import numpy as np
 
 from trasgo_lib.keys import SigningKey
 from trasgo_lib.release import Anchors, PublishedBefore, Signing, verify_release
+from trasgo_lib.release.model_file import CARD, MODEL, card_text
 from trasgo_lib.training import open_model, read_training
 from trasgo_lib.training.fitting import Fitted, Measured
 from trasgo_lib.training.package import ModelFacts, stage_model
@@ -65,6 +67,20 @@ def test_the_stored_model_opens_and_predicts() -> None:
     model = open_model(GOLDEN)
     told = model.predict({"age": [78, 18, None], "region": ["<east>"] * 3, "sex": ["m", "f", None]})
     assert told.tolist() == ["yes", "no", "yes"]
+
+
+def test_the_card_shows_a_title_and_labels_as_they_are_written() -> None:
+    model, statement = (json.loads((GOLDEN / name).read_text()) for name in (MODEL, "statement.json"))
+    sound = card_text(model, statement)
+    assert sound == (GOLDEN / CARD).read_text(encoding="utf-8")
+    statement["title"] = "Jobs <script>alert(1)</script>"
+    model["target"]["labels"] = ["<b>no", "yes|maybe"]
+    statement["training"]["features"][0]["name"] = "age|years"
+    told = card_text(model, statement)
+    assert "<script>" not in told and "<b>" not in told
+    assert (
+        "# Jobs &lt;script&gt;" in told and "(&lt;b&gt;no, yes\\|maybe)" in told and "from age\\|years, region" in told
+    )
 
 
 def main() -> None:

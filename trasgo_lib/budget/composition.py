@@ -11,6 +11,7 @@ add-or-remove events with the same ratio of sensitivity to noise describe the sa
 from __future__ import annotations
 
 import math
+import sys
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from decimal import ROUND_CEILING, Decimal
@@ -147,9 +148,9 @@ def pld_epsilon_of_sampled_gaussian(event: SampledGaussianEvent, max_rows: int =
 def declared_plan(events: Sequence[LossEvent], delta: Delta) -> DeclaredPlanEvent:
     """One event for central draws that are all declared before data is opened.
 
-    Distributions are pessimistic and computed in floats; they are read at a delta one per cent smaller, far more than
-    what the floats are off. What is read is an exact number from there on, and rounded up to 1e-4. It is never above
-    the sum of the epsilons.
+    Distributions are pessimistic and computed in floats; they are read at a delta that is smaller by what rounding can
+    have lowered it, and by one per cent for other machines. What is read is an exact number from there on, and rounded
+    up to 1e-4. It is never above the sum of the epsilons, and is that sum where the delta is too small to be read.
 
     Args:
         events: the draws, whatever their order.
@@ -185,7 +186,7 @@ def least_of_plan(events: Sequence[LossEvent], delta: Delta) -> Decimal:
             came=", ".join(sorted({type(event).__name__ for event in events})),
             fix="Give every query an epsilon and no delta, or leave composition: pld out.",
         )
-    # an infinite one has lost its tail to the delta; basic composition still holds
+    # an infinite one has lost its tail to the delta, or the delta to rounding; basic composition still holds
     return max(min(Decimal(found), _sum(events).decimal), Epsilon(1).decimal)
 
 
@@ -252,14 +253,29 @@ def _pld(events: Sequence[LossEvent], delta: Delta, max_rows: int) -> float | No
 
     if len(events) == 1 and isinstance(events[0], SampledGaussianEvent) and events[0].delta == delta:
         return pld_epsilon_of_sampled_gaussian(events[0], max_rows)
+    if any(type(event) not in _LAWS for event in events):
+        return None
+    if any(cost(event, max_rows).epsilon.decimal > _LARGEST_LOSS for event in events):
+        return math.inf
     composed: Any = None
     for event, times in _counted(events).items():
-        rule = _LAWS.get(type(event))
-        if rule is None:
-            return None
-        law = rule(distributions, event, max_rows).self_compose(times)
+        law = _LAWS[type(event)](distributions, event, max_rows).self_compose(times)
         composed = law if composed is None else composed.compose(law)
-    return float(composed.get_epsilon_for_delta(float(delta.decimal)))
+    readable = float(delta.decimal) - _float_error(events, max_rows)
+    # below the rounding of the transforms nothing can be read
+    return float(composed.get_epsilon_for_delta(readable)) if readable > 0 else math.inf
+
+
+def _float_error(events: Sequence[LossEvent], max_rows: int) -> float:
+    """By how much rounding in the Fourier transforms may have lowered a delta.
+
+    Every draw adds at most ``log2(points)`` roundings to each frequency, none of which is above one; by Parseval the
+    masses are then off by at most that in their root of squares, and their sum by ``sqrt(points)`` times as much. A
+    delta weighs each mass by at most one.
+    """
+    losses = math.fsum(float(cost(event, max_rows).epsilon.decimal) for event in events)
+    points = 2 + 4 * (losses / _INTERVAL + len(events))
+    return len(events) * math.sqrt(points) * math.log2(points) * sys.float_info.epsilon
 
 
 def _counted(events: Sequence[LossEvent]) -> dict[LossEvent, int]:

@@ -117,8 +117,8 @@ def withdrawal_bytes(
         removed: paths that were taken back.
     """
     words = (
-        "The data files of this version were taken back. Manifest, statement and channels stay, and so does what was"
-        " spent: noise that was published once can have been copied."
+        "The files that are listed as removed were taken back. Everything else that the manifest lists stays, and so"
+        " does what was spent: noise that was published once can have been copied."
     )
     document: dict[str, Any] = {
         "format": 1,

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from trasgo_lib.reporting.answers_words import MODEL_TYPES
+from trasgo_lib.reporting.markdown import cell
 
 MODEL = "data/model.json"
 CARD = "model_card.md"
@@ -27,10 +28,10 @@ def card_text(model: dict[str, Any], statement: dict[str, Any]) -> str:
     """
     training, spent = statement["training"], statement["spent"]
     lines = [
-        f"# {statement['title']}",
+        f"# {cell(statement['title'])}",
         "",
         f"{MODEL_TYPES[training['type']]} that predicts `{model['target']['name']}` "
-        f"({', '.join(model['target']['labels'])}), trained with differential privacy. "
+        f"({', '.join(cell(label) for label in model['target']['labels'])}), trained with differential privacy. "
         f"Data set {statement['dataset']}, version {statement['version']}.",
         "",
         "## What it promises",
@@ -69,7 +70,7 @@ def _making(training: dict[str, Any], rows: int) -> list[str]:
     return [
         "| | |",
         "|---|---|",
-        f"| inputs | {inputs}, from {', '.join(feature['name'] for feature in training['features'])} |",
+        f"| inputs | {inputs}, from {', '.join(cell(feature['name']) for feature in training['features'])} |",
         f"| layers | {inputs} - {layers}; {training['parameters']} weights |",
         f"| rows | {rows} |",
         f"| steps | {training['steps']}, of {training['sampling']['expected_rows']:.6g} expected rows each, "

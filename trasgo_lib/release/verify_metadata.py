@@ -6,11 +6,13 @@ before there were metadata list none, and nothing is asked of them.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 from xml.etree import ElementTree
 
+from trasgo_lib.budget import Cost
 from trasgo_lib.checks import published_labels, published_parts
 from trasgo_lib.data import CategoryDomain, domain_from_description
 from trasgo_lib.errors import Reason, TrasgoError
@@ -215,14 +217,47 @@ def _dp_statement(content: bytes, published: Published) -> Iterator[Verification
 
 
 def _central_statement(content: bytes, published: Published) -> Iterator[VerificationResult]:
-    """As for rows; and composition and what is not covered are those of the statement."""
+    """As for rows; and composition, neighbours, units, what is not covered and every amount are the statement's."""
     yield from _dp_statement(content, published)
-    deployment = documents.parse(content, "dp_statement")["registry"]["deployment"]
+    document = documents.parse(content, "dp_statement")
+    deployment = document["registry"]["deployment"]
     rules, uncovered = published.statement["composition"], "; ".join(published.statement["not_covered"])
     told = deployment["implementation"]["composition"].casefold().startswith(f"{rules.casefold()};")
     yield judge("composition", DP_STATEMENT, True, told, Reason.CLAIM_NOT_CERTIFIED)
     stated = deployment["dp_variant"]["unprotected_quantities"]
     yield judge("not covered", DP_STATEMENT, uncovered, stated, Reason.CLAIM_NOT_CERTIFIED)
+    loss, is_row = deployment["privacy_loss"], published.statement["unit"] == "row"
+    units = published.manifest["rows"] if is_row else None
+    yield judge("privacy units", DP_STATEMENT, units, loss["number_of_privacy_units"], Reason.CLAIM_NOT_CERTIFIED)
+    neighbours = published.statement["neighbours"]
+    compared = (deployment["dp_variant"]["data_domain"], loss["privacy_unit_details"])
+    told = all(text.endswith(f" {neighbours}.") for text in compared)
+    yield judge("neighbours", DP_STATEMENT, True, told, Reason.CLAIM_NOT_CERTIFIED)
+    own = [deployment[part] for part in _WRITTEN_BY_US] + [document["nist_sp_800_226"]]
+    others = sorted(set(_amounts_in(own)) - _amounts_of(published.statement))
+    yield judge("amounts in words", DP_STATEMENT, [], others, Reason.CLAIM_NOT_CERTIFIED)
+
+
+_WRITTEN_BY_US = ("dp_variant", "privacy_loss", "deployment_model", "implementation")
+"""Parts of the registry's entry without the publisher's title and description, which may name any amount."""
+
+_AMOUNT = re.compile(r"\b(epsilon|delta) (?:is at most )?([0-9]+(?:\.[0-9]+)?)", re.IGNORECASE)
+
+
+def _amounts_in(document: Any) -> Iterator[str]:
+    """Every amount of epsilon or delta that the texts of a document name."""
+    if isinstance(document, str):
+        yield from (f"{name.lower()} {amount}" for name, amount in _AMOUNT.findall(document))
+    elif isinstance(document, Mapping | list):
+        for part in document.values() if isinstance(document, Mapping) else document:
+            yield from _amounts_in(part)
+
+
+def _amounts_of(statement: Mapping[str, Any]) -> set[str]:
+    """The cap, what was spent and the account to date; and zero."""
+    cap = Cost.of(statement["epsilon_guarantee"], statement["delta_guarantee"])
+    costs = (cap, *(Cost.from_json(statement[key]) for key in ("spent", "account_to_date")), Cost.zero())
+    return {f"epsilon {one.epsilon.text}" for one in costs} | {f"delta {one.delta.text}" for one in costs}
 
 
 def _same_codes(path: str, required: Mapping[str, Any], came: Mapping[str | None, Any]) -> VerificationResult:
