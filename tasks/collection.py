@@ -80,13 +80,15 @@ def count_reports(ref: CollectionRef, part: int) -> str:
 
     Raises:
         InputContractError: a file that is not one of reports.
+        ConflictError: whoever counts has another alphabet file; it would take known reports for unknown ones.
     """
     session = collection_of(ref)
     key = f"{session.prefix(ref.window)}/counts/{part:06d}.json"
     if session.restricted.exists(key):
         return key
-    files = read_closing(session, ref.window).parts()[part]
-    counted, unknown = count_files(session, ref.window, files)
+    closing = read_closing(session, ref.window)
+    require_same_plan(session, ref.window, closing)
+    counted, unknown = count_files(session, ref.window, closing.parts()[part])
     document = {
         "format": 1,
         "versions": [[*tag, counts.to_json()] for tag, counts in sorted(counted.items())],

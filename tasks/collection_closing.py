@@ -102,7 +102,7 @@ def require_same_plan(session: CollectionSession, window: str, closing: Closing)
             Reason.PLAN_CHANGED,
             session.prefix(window),
             required="the collection file this window was closed with",
-            came="one with other versions, windows, budgets or rules of what is shown",
+            came="one with other versions, windows, budgets, rules of what is shown, or words on what it corrects",
             fix="Restore the file, or raise release.version in it: the same reports can be published again, free.",
         )
 
@@ -166,17 +166,16 @@ def take_inbox(session: CollectionSession, ref: CollectionRef) -> None:
     store = open_root(place, session.config.publish.restricted_s3, private=True)
     # what lies there when the window is closed is in time
     receiver = session.receiver(collector_key(Path(ref.home)), lambda: datetime.fromisoformat(ref.window).date())
-    taken = 0
-    for name in store.list(ref.window):
+    names = store.list(ref.window)
+    for name in names:
         lines = [line for line in store.get(name).splitlines() if line.strip()]
         for first in range(0, len(lines), _LINES_AT_ONCE):
             own = [Submission(_FILES_GROUP, line) for line in lines[first : first + _LINES_AT_ONCE]]
             outcomes = receiver.receive(own)
             if any(outcome.refusal in _NOT_NOW for outcome in outcomes):
                 raise _not_taken(name)
-            taken += sum(outcome.receipt.accepted for outcome in outcomes if not outcome.replayed)
     receiver.record()
-    _LOGGER.info("inbox: %d reports taken, %d refused", taken, receiver.refused.total())
+    _LOGGER.info("inbox: %d files read", len(names))
 
 
 def _not_taken(name: str) -> StoreError:

@@ -34,8 +34,7 @@ def _run(collection: Collection, window: str, *arguments: str) -> Answer:
 def _scheduled(collection: Collection, window: str) -> Any:
     """The state in which the scheduled flow ends."""
     with pytest.MonkeyPatch.context() as patch:
-        for module in (sessions, flows.collecting):
-            patch.setattr(module, "today", lambda: day_of(window) + timedelta(days=40))
+        patch.setattr(sessions, "today", lambda: day_of(window) + timedelta(days=40))
         patch.setenv("TRASGO_HOME", str(collection.home))
         patch.setenv("TRASGO_ACTOR", "scheduler")
         return flows.collecting.scheduled_collection(str(collection.config), return_state=True)
@@ -112,9 +111,13 @@ def _four_eyes(one: Life) -> None:
 
 
 def _correction(one: Life) -> None:
-    correction = {"version": "2", "supersedes": {"version": "1", "reason": "error", "note": NOTE}}
+    correction: dict[str, Any] = {"version": "2", "supersedes": {"version": "1", "reason": "error", "note": NOTE}}
     one.write(correction, {"embargo": EMBARGO})
     one.note("embargo", _run(one.collection, one.window))
+    one.write(correction | {"supersedes": correction["supersedes"] | {"note": "Nothing to see."}}, {})
+    one.note("other words", _run(one.collection, one.window))
+    one.write({"version": "2"}, {})
+    one.note("no correction", _run(one.collection, one.window))
     one.write(correction, {})
     one.note("corrected", _run(one.collection, one.window, "--json"))
 
@@ -165,6 +168,13 @@ def test_an_embargo_keeps_a_correction_back_until_it_ends(life: Life) -> None:
     assert life.said["embargo"].exit_code == 9 and "embargo" in life.said["embargo"].text
     assert life.public["embargo"] == life.public["published"]
     assert life.said["corrected"].exit_code == 0 and life.said["corrected"].json["state"] == "published"
+
+
+@pytest.mark.parametrize("step", ["other words", "no correction"])
+def test_what_a_packaged_window_says_of_the_one_it_corrects_stays(life: Life, step: str) -> None:
+    """Else the erratum would have words that nobody approved, or the earlier window would stay beside its correction."""
+    assert life.said[step].exit_code == 4 and "plan_changed" in life.said[step].text
+    assert life.public[step] == life.public["published"]
 
 
 def test_a_correction_supersedes_and_costs_devices_nothing(life: Life) -> None:

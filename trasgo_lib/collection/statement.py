@@ -135,9 +135,12 @@ def show_rule(plan: CollectionPlan) -> ShowRule:
 
 def plan_digest(plan: CollectionPlan) -> str:
     """Digest of everything that decides what is published of a window, hex; public."""
+    supersedes = plan.config.release.supersedes
     return canonical_digest(
         {
             "format": 1,
+            # only where it is set, so that files that correct none keep their digests
+            **({} if supersedes is None else {"supersedes": supersedes.model_dump(mode="json")}),
             "collection": plan.digest,
             "dataset": plan.config.release.dataset,
             "version": plan.config.release.version,
