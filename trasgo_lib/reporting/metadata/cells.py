@@ -127,16 +127,26 @@ def cells_codebook(description: CellsDescription, statement: dict[str, Any]) -> 
     if info.description:
         lines += [cell(info.description), ""]
     lines += table(("", ""), ((_ROWS.get(name, name), told) for name, told in identity_rows(description)))
-    lines += section("How the estimates were made", cell(description.privacy_in_words))
+    return ("\n".join(lines) + "\n").encode() + cells_sections(statement, description.privacy_in_words).encode()
+
+
+def cells_sections(statement: dict[str, Any], privacy_in_words: str) -> str:
+    """The sections of ``codebook.md``, which follow from the statement, so that whoever verifies can write them again.
+
+    Args:
+        statement: the content of ``statement.json``.
+        privacy_in_words: what a device paid, and the guarantee.
+    """
+    lines = section("How the estimates were made", cell(privacy_in_words))
     lines += section("What devices answered")
     lines += table(
         ("resolution", "slots", "mechanism", "epsilon a report", "reports", "alphabet"), _versions(statement)
     )
-    lines += section(f"Columns of data/{description.dataset}.csv and .parquet")
+    lines += section(f"Columns of data/{statement['dataset']}.csv and .parquet")
     lines += table(("column", "type", "holds"), _FIELDS)
     lines += section("Reading the values")
     lines += bullets((cell(statement["caution"]), f"Intervals: {cell(statement['interval'])}."))
-    return ("\n".join(lines).rstrip() + "\n").encode()
+    return "\n".join(lines).rstrip() + "\n"
 
 
 _ROWS = {"rows": "reports"}
