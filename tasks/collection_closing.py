@@ -13,7 +13,7 @@ from tasks.collection_session import CollectionRef, CollectionSession, collector
 from tasks.made_with import source_revision
 from tasks.stores import open_root
 from trasgo_lib.collection import CollectionPlan
-from trasgo_lib.collection.intake import Refusal, ReportFile, Submission
+from trasgo_lib.collection.intake import Refusal, ReportFile, Submission, WindowLog
 from trasgo_lib.errors import ConflictError, InputContractError, Reason, StoreError
 
 _LOGGER = logging.getLogger("trasgo")
@@ -193,11 +193,14 @@ def close(session: CollectionSession, window: str) -> None:
 
     Raises:
         InputContractError: no reports.
+        ConflictError: its reports were taken when windows had another length.
     """
     journal = session.journal()
     log = journal.read(window)
+    _require_same_length(session, window, log)
     while not log.closed and not journal.close(window, log):
         journal.read_on(window, log)
+        _require_same_length(session, window, log)
     journal.forget_devices(window)
     if not log.files:
         raise too_few(window, "no report")
@@ -211,6 +214,18 @@ def close(session: CollectionSession, window: str) -> None:
         commit=source_revision(),
     )
     session.restricted.put_once(closing_key(session, window), closing.to_bytes())
+
+
+def _require_same_length(session: CollectionSession, window: str, log: WindowLog) -> None:
+    days = session.plan.windows.days
+    if not log.is_of(days):
+        raise ConflictError.of(
+            Reason.PLAN_CHANGED,
+            f"window {window}",
+            required=f"reports of {days} days",
+            came=f"reports that were taken when a window had {log.days}",
+            fix="Restore window.days for windows that took reports; let another length begin with a later first_day.",
+        )
 
 
 def read_closing(session: CollectionSession, window: str) -> Closing:

@@ -94,6 +94,7 @@ def life(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Life]:
     one.note("status at the end", _as(collection, "eva", "status", window, "--json"))
     one.note("ledger", collection.trasgo("ledger", "check", str(collection.config), "--json"))
     one.note("account", collection.trasgo("ledger", "show", str(collection.config), "--json"))
+    _another_length(one)
     yield one
 
 
@@ -120,6 +121,23 @@ def _correction(one: Life) -> None:
     one.note("no correction", _run(one.collection, one.window))
     one.write(correction, {})
     one.note("corrected", _run(one.collection, one.window, "--json"))
+
+
+def _another_length(one: Life) -> None:
+    """The same reports as those of a shorter window that begins on the same day; the file is put back afterwards."""
+    kept = dict(one.collection.file)
+    one.collection.file |= {"window": kept["window"] | {"days": 20}, "release": kept["release"] | {"version": "3"}}
+    one.collection.file["release"].pop("supersedes")
+    one.collection.write()
+    one.note("another length", _run(one.collection, one.window))
+    one.collection.file = kept
+    one.collection.write()
+
+
+def test_reports_of_one_length_are_not_published_as_those_of_another(life: Life) -> None:
+    assert life.said["another length"].exit_code == 4, life.said["another length"].text
+    assert "when a window had 30" in life.said["another length"].text
+    assert life.public["another length"] == life.public["withdrawn"]
 
 
 def test_nothing_is_public_before_two_others_have_looked(life: Life) -> None:
