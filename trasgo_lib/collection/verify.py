@@ -92,8 +92,7 @@ def verify_counts(store: ObjectStore, prefix: str, manifest: dict[str, Any]) -> 
     yield from _verify_drawn(store, prefix, Told(statement, parts, tables, health_of(parts)))
     yield from verify_cells_metadata(store, prefix, Published(manifest, {}, statement))
     yield from _verify_claims(store, prefix, manifest, statement)
-    listed = [entry["path"] for entry in manifest["files"]]
-    yield from verify_words(statement, lambda path: store.get(_key(prefix, path)), listed)
+    yield from verify_words(statement, lambda path: store.get(_key(prefix, path)), manifest)
 
 
 def _verify_names(

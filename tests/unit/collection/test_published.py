@@ -473,6 +473,14 @@ def _last_day(document: Any) -> None:
     document["dct:temporal"]["dcat:endDate"]["@value"] = "2026-01-06"
 
 
+def _told_biased(document: Any) -> None:
+    document["tables"][0]["tableSchema"]["columns"][6]["dc:description"] = "The share; unbiased"
+
+
+def _counted_twice(document: Any) -> None:
+    document["resources"][-1]["title"] = "Counts of places"
+
+
 def _other_columns(document: Any) -> None:
     document["resources"][0]["schema"]["fields"][2]["name"] = "frequency"
 
@@ -481,11 +489,12 @@ def _other_columns(document: Any) -> None:
     ("path", "change", "check"),
     [
         ("ro-crate-metadata.json", _other_caps, "amounts"),
-        ("datapackage.json", _other_columns, "columns"),
         ("csvw.json", lambda document: document.update({"dc:identifier": "heat/2"}), "same release"),
         ("dcat.jsonld", lambda document: document["dcat:distribution"].pop(), "described files"),
         ("ro-crate-metadata.json", _other_conditions, "words"),
         ("dcat.jsonld", _last_day, "words"),
+        ("csvw.json", _told_biased, "words"),
+        ("datapackage.json", _counted_twice, "words"),
     ],
 )
 def test_metadata_that_say_otherwise_are_found(
@@ -493,6 +502,11 @@ def test_metadata_that_say_otherwise_are_found(
 ) -> None:
     report = verify_collection(_changed(package, tmp_path, path, change))
     assert {result.name for result in report.failures} == {check}
+
+
+def test_metadata_of_another_column_are_found(package: Path, tmp_path: Path) -> None:
+    report = verify_collection(_changed(package, tmp_path, "datapackage.json", _other_columns))
+    assert {result.name for result in report.failures} == {"columns", "words"}
 
 
 @pytest.mark.parametrize(

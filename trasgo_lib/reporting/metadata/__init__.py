@@ -10,7 +10,9 @@ from trasgo_lib.reporting.metadata.cells import (
     cells_codebook,
     cells_csvw,
     cells_data_package,
+    cells_resources,
     cells_sections,
+    cells_tables,
 )
 from trasgo_lib.reporting.metadata.central import CentralDescription
 from trasgo_lib.reporting.metadata.central_deployment import central_deployment
@@ -56,7 +58,9 @@ __all__ = [
     "cells_codebook",
     "cells_csvw",
     "cells_data_package",
+    "cells_resources",
     "cells_sections",
+    "cells_tables",
     "central_deployment",
     "code_list",
     "codebook",

@@ -75,23 +75,41 @@ class CellsDescription(SharedWords):
 
 def cells_csvw(description: CellsDescription) -> dict[str, Any]:
     """``csvw.json`` of the table of cells."""
-    file = next(file for file in description.data if _kind(file) == "csv")
+    return table_group(description, cells_tables(description.data))
+
+
+def cells_tables(data: Sequence[PublishedFile]) -> list[dict[str, Any]]:
+    """What ``csvw.json`` says of the table, which follows from the files alone.
+
+    Args:
+        data: the data files.
+    """
+    file = next(file for file in data if _kind(file) == "csv")
     columns = [
         {"name": name, "titles": name, "dc:description": told, "datatype": _CSVW[kind], "required": True}
         for name, kind, told in _FIELDS
     ]
-    one = {
+    table_of_cells = {
         "url": file.key,
         "schema:sha256": file.sha256,
         "schema:contentSize": str(file.bytes),
         "tableSchema": {"columns": columns, "primaryKey": ["resolution", "cell"]},
     }
-    return table_group(description, [one])
+    return [table_of_cells]
 
 
 def cells_data_package(description: CellsDescription) -> dict[str, Any]:
     """``datapackage.json`` of a window: two forms of the table, cells as GeoJSON, and the counts."""
-    return {**package_head(description), "resources": [_resource(file) for file in description.data]}
+    return {**package_head(description), "resources": cells_resources(description.data)}
+
+
+def cells_resources(data: Sequence[PublishedFile]) -> list[dict[str, Any]]:
+    """What ``datapackage.json`` says of the files, which follows from them alone.
+
+    Args:
+        data: the data files.
+    """
+    return [_resource(file) for file in data]
 
 
 def _resource(file: PublishedFile) -> dict[str, Any]:
