@@ -94,7 +94,8 @@ def _codebook(content: bytes, window: _Window) -> bool:
     text = content.decode("utf-8")
     head = text.removesuffix(metadata.cells_sections(window.statement, window.claim))
     first, last = window.days
-    rows = (f"| reports | {window.statement['reports']} |", f"| time | {first} to {last} |")
+    time = first if first == last else f"{first} to {last}"
+    rows = (f"| reports | {window.statement['reports']} |", f"| time | {time} |")
     return head != text and all(row in head.splitlines() for row in rows)
 
 

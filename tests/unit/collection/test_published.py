@@ -123,6 +123,21 @@ def test_of_several_resolutions_children_stand_under_shown_parents(tmp_path: Pat
     assert verify_collection(tmp_path / "p" / "heat" / "v").passed
 
 
+@pytest.mark.parametrize(
+    ("told", "instead"),
+    [('days: 7', 'days: 1'), ('version: "1"', 'version: "1", language: es, description: "De día | de noche *"'),
+     ("[5]", "[4, 5]")],
+)  # fmt: skip
+def test_windows_of_other_shapes_verify(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, told: str, instead: str
+) -> None:
+    """A day, another language, marks of Markdown: what is written is what is asked for."""
+    monkeypatch.setitem(globals(), "FILE", FILE.replace("RESOLUTIONS", "[5]").replace(told, instead))
+    publish_package(stage_collection(facts_of(tmp_path), tmp_path / "w", None), open_store(tmp_path / "p"), "heat/v")
+    report = verify_collection(tmp_path / "p" / "heat" / "v")
+    assert report.passed, report.failures
+
+
 def test_the_level_is_split_over_resolutions(tmp_path: Path) -> None:
     """Else two maps at 5 % each would show an empty cell up to one time in ten."""
     facts = facts_of(tmp_path, "[4, 5]")
