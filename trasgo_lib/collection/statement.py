@@ -192,7 +192,7 @@ def statement_document(facts: CollectionFacts) -> dict[str, Any]:
         **({} if plan.point is None else {"point": _point(plan.point)}),
         "ledger": WORDS["ledger"],
         "shuffled": _shuffled(facts),
-        "not_covered": WORDS["not_covered"],
+        "not_covered": list(WORDS["not_covered"]),
         "reports": facts.reports,
         "show": {
             "level": plan.config.show.level,
