@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
-from datetime import timedelta
 from pathlib import Path
 
 from prefect import State, flow
@@ -15,9 +14,9 @@ from prefect.states import Completed
 
 from flows.environment import actor, home, prepare_prefect
 from tasks.collection import is_published
-from tasks.collection_closing import read_closing, require_over, require_same_plan
-from tasks.collection_life import WindowPlan, life_of
-from tasks.collection_session import CollectionRef, CollectionSession, collection_of, open_collection, today
+from tasks.collection_closing import last_over, read_closing, require_over, require_same_plan
+from tasks.collection_life import WindowPlan, life_of, require_not_replaced
+from tasks.collection_session import CollectionRef, CollectionSession, collection_of, open_collection
 from tasks.policies import at_boundary
 from tasks.signing import require_signing_key
 from tasks.version_life import VersionLife
@@ -69,14 +68,16 @@ def run_window(
     life.require_superseded()
     if _is_over(session, life, window):
         return _outcome(life, already=True)
+    require_not_replaced(life, window)
     life.require_stores()
     ref = CollectionRef(str(session.config_path), digest, str(session.home), window, person)
     with around or nullcontext():
-        if life.publication().package is not None:
-            _go_on_waiting(ref, session, life)
-        else:
+        if life.publication().package is None:
             require_signing_key(life)
             _execute(ref, session)
+        # one that was packaged a moment ago goes on, too: its embargo can have ended meanwhile
+        if life.publication().package is not None:
+            _go_on_waiting(ref, session, life)
     return _outcome(life, already=False)
 
 
@@ -143,6 +144,5 @@ def _run(config: str) -> tuple[str, WindowOutcome]:
     prepare_prefect(home())
     collection_of.cache_clear()
     digest, session = open_collection(Path(config).absolute(), home())
-    windows = session.plan.windows
-    window = windows.of(today() - timedelta(days=windows.days + windows.late_days))
+    window = last_over(session.plan)
     return window, run_window(digest, session, window, actor())

@@ -22,7 +22,7 @@ from tasks.collection_closing import (
     take_inbox,
     too_few,
 )
-from tasks.collection_life import CORRECTS, FREE, WindowPlan, begin, life_of_ref, signing_of_window
+from tasks.collection_life import CORRECTS, FILE_CORRECTS, FREE, WindowPlan, begin, life_of_ref, signing_of_window
 from tasks.collection_session import CollectionRef, CollectionSession, collection_of
 from tasks.policies import IDEMPOTENT_IO, PURE, at_boundary
 from tasks.signing import previous_evidence
@@ -80,13 +80,15 @@ def count_reports(ref: CollectionRef, part: int) -> str:
 
     Raises:
         InputContractError: a file that is not one of reports.
+        ConflictError: whoever counts has another alphabet file; it would take known reports for unknown ones.
     """
     session = collection_of(ref)
     key = f"{session.prefix(ref.window)}/counts/{part:06d}.json"
     if session.restricted.exists(key):
         return key
-    files = read_closing(session, ref.window).parts()[part]
-    counted, unknown = count_files(session, ref.window, files)
+    closing = read_closing(session, ref.window)
+    require_same_plan(session, ref.window, closing)
+    counted, unknown = count_files(session, ref.window, closing.parts()[part])
     document = {
         "format": 1,
         "versions": [[*tag, counts.to_json()] for tag, counts in sorted(counted.items())],
@@ -148,8 +150,11 @@ def publish_collection(ref: CollectionRef, keys: list[str]) -> Literal["publishe
     report = _restricted_report(facts, closing, counted, unknown)
     session.restricted.put_once(f"{prefix}/collection_report.json", json.dumps(report, indent=2).encode())
     _advance(life, "drawn", "devices drew; their reports are counted", reports=str(facts.reports))
-    correction = life.plan.config.release.supersedes
-    corrects = {CORRECTS: "" if correction is None else correction.version}
+    correction, declared = life.plan.config.release.supersedes, session.config.release.supersedes
+    corrects = {
+        CORRECTS: "" if correction is None else correction.version,
+        FILE_CORRECTS: "" if declared is None else declared.version,
+    }
     _advance(life, "checked", "what is published follows from the counts", **corrects, **previous_evidence(life))
     staged = stage_collection(facts, life.work / "staged", signing_of_window(life))
     if life.must_wait():

@@ -13,7 +13,7 @@ from tasks.collection_session import CollectionRef, CollectionSession, collector
 from tasks.made_with import source_revision
 from tasks.stores import open_root
 from trasgo_lib.collection import CollectionPlan
-from trasgo_lib.collection.intake import Refusal, ReportFile, Submission
+from trasgo_lib.collection.intake import Refusal, ReportFile, Submission, WindowLog
 from trasgo_lib.errors import ConflictError, InputContractError, Reason, StoreError
 
 _LOGGER = logging.getLogger("trasgo")
@@ -102,7 +102,7 @@ def require_same_plan(session: CollectionSession, window: str, closing: Closing)
             Reason.PLAN_CHANGED,
             session.prefix(window),
             required="the collection file this window was closed with",
-            came="one with other versions, windows, budgets or rules of what is shown",
+            came="one with other versions, windows, budgets, rules of what is shown, or words on what it corrects",
             fix="Restore the file, or raise release.version in it: the same reports can be published again, free.",
         )
 
@@ -166,17 +166,16 @@ def take_inbox(session: CollectionSession, ref: CollectionRef) -> None:
     store = open_root(place, session.config.publish.restricted_s3, private=True)
     # what lies there when the window is closed is in time
     receiver = session.receiver(collector_key(Path(ref.home)), lambda: datetime.fromisoformat(ref.window).date())
-    taken = 0
-    for name in store.list(ref.window):
+    names = store.list(ref.window)
+    for name in names:
         lines = [line for line in store.get(name).splitlines() if line.strip()]
         for first in range(0, len(lines), _LINES_AT_ONCE):
             own = [Submission(_FILES_GROUP, line) for line in lines[first : first + _LINES_AT_ONCE]]
             outcomes = receiver.receive(own)
             if any(outcome.refusal in _NOT_NOW for outcome in outcomes):
                 raise _not_taken(name)
-            taken += sum(outcome.receipt.accepted for outcome in outcomes if not outcome.replayed)
     receiver.record()
-    _LOGGER.info("inbox: %d reports taken, %d refused", taken, receiver.refused.total())
+    _LOGGER.info("inbox: %d files read", len(names))
 
 
 def _not_taken(name: str) -> StoreError:
@@ -194,11 +193,14 @@ def close(session: CollectionSession, window: str) -> None:
 
     Raises:
         InputContractError: no reports.
+        ConflictError: its reports were taken when windows had another length.
     """
     journal = session.journal()
     log = journal.read(window)
+    _require_same_length(session, window, log)
     while not log.closed and not journal.close(window, log):
         journal.read_on(window, log)
+        _require_same_length(session, window, log)
     journal.forget_devices(window)
     if not log.files:
         raise too_few(window, "no report")
@@ -212,6 +214,18 @@ def close(session: CollectionSession, window: str) -> None:
         commit=source_revision(),
     )
     session.restricted.put_once(closing_key(session, window), closing.to_bytes())
+
+
+def _require_same_length(session: CollectionSession, window: str, log: WindowLog) -> None:
+    days = session.plan.windows.days
+    if not log.is_of(days):
+        raise ConflictError.of(
+            Reason.PLAN_CHANGED,
+            f"window {window}",
+            required=f"reports of {days} days",
+            came=f"reports that were taken when a window had {log.days}",
+            fix="Restore window.days for windows that took reports; let another length begin with a later first_day.",
+        )
 
 
 def read_closing(session: CollectionSession, window: str) -> Closing:

@@ -19,7 +19,7 @@ from trasgo_lib.budget import Cost
 from trasgo_lib.collection import CollectionPlan, read_collection
 from trasgo_lib.collection.statement import plan_digest, release_version, window_info
 from trasgo_lib.config import CollectionConfig, Supersedes
-from trasgo_lib.errors import ConflictError
+from trasgo_lib.errors import ConflictError, Reason
 from trasgo_lib.keys import WrappingKey, digest_key_context, new_secret
 from trasgo_lib.records import AccountTerms, Records, State
 from trasgo_lib.release import Anchors, Signing
@@ -29,6 +29,9 @@ FREE = "It follows from reports whose devices had paid for them, and adds nothin
 
 CORRECTS = "supersedes"
 """Evidence of the checked state: the version that this one takes the place of, or nothing."""
+
+FILE_CORRECTS = "file_supersedes"
+"""Evidence of the checked state: the version of the collection file that this one's corrects, or nothing."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -167,6 +170,33 @@ def corrected(plan: CollectionPlan, window: str, records: Records) -> Supersedes
     if records.version(dataset, earlier) is None:
         return None
     return declared.model_copy(update={"version": earlier})
+
+
+def require_not_replaced(life: VersionLife[WindowPlan], window: str) -> None:
+    """Stop before a window is published by a file after the one that corrects it: both would stand side by side.
+
+    Args:
+        life: the window.
+        window: its first day.
+
+    Raises:
+        ConflictError: so it is.
+    """
+    plan, before = life.plan, f"{window}."
+    own = plan.version.removeprefix(before)
+    for other in life.records.versions():
+        if other.dataset != plan.dataset or not other.version.startswith(before) or other.version == plan.version:
+            continue
+        for event in life.records.events(plan.dataset, other.version):
+            told = event.evidence
+            if event.state is State.CHECKED and told.get(FILE_CORRECTS) == own and not told.get(CORRECTS):
+                raise ConflictError.of(
+                    Reason.STATE_CONFLICT,
+                    f"version {plan.dataset}/{plan.version}",
+                    required="a collection file that no other one has taken the place of in this window",
+                    came=f"one that was replaced: the window is {other.version}",
+                    fix="Run it with the file that corrects this one.",
+                )
 
 
 def begin(life: VersionLife[WindowPlan]) -> None:

@@ -94,7 +94,7 @@ class CollectionSession:
         Args:
             key: the collector's; without it records can be read and closed, and not added to.
         """
-        return Journal(self.restricted, self.dataset, key, os.urandom)
+        return Journal(self.restricted, self.dataset, key, os.urandom, self.plan.windows.days)
 
     def receiver(self, key: WrappingKey, today: Callable[[], date]) -> Receiver:
         """Takes batches.

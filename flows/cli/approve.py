@@ -117,7 +117,7 @@ def _estimates(review: Review, dossier: Dossier) -> Iterator[str]:
         yield f"  clients   {'answer as declared' if not failed else 'FAILED: ' + ', '.join(failed)}"
     yield f"  cap       epsilon {device['lifetime_epsilon']} of a device for ever; no account is charged"
     for level in statement["linkage"]["levels"]:
-        small = f"; {len(level['small'])} of them could be tied to few devices" if level["small"] else ""
+        small = f"; {level['small']} of them could be tied to few devices" if level["small"] else ""
         yield f"  shown     {level['shown']} cells of resolution {level['resolution']}{small}"
     yield f"  estimates to be read in {place}/map.html and {place}/report.md"
 

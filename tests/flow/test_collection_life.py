@@ -7,16 +7,20 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from datetime import timedelta
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
+from unittest.mock import MagicMock
 
 import pytest
 from collector import Collection, batch, day_of, this_window
 from office import Answer
 
 import flows.collecting
+import tasks.collection
 import tasks.collection_session as sessions
 from trasgo_lib.collection.intake import Submission
 from trasgo_lib.collection.verify import verify_collection
+from trasgo_lib.errors import ConflictError
 
 DEVICES = 3000
 EMBARGO = "2090-01-15T11:00:00 Europe/Madrid"
@@ -34,8 +38,7 @@ def _run(collection: Collection, window: str, *arguments: str) -> Answer:
 def _scheduled(collection: Collection, window: str) -> Any:
     """The state in which the scheduled flow ends."""
     with pytest.MonkeyPatch.context() as patch:
-        for module in (sessions, flows.collecting):
-            patch.setattr(module, "today", lambda: day_of(window) + timedelta(days=40))
+        patch.setattr(sessions, "today", lambda: day_of(window) + timedelta(days=40))
         patch.setenv("TRASGO_HOME", str(collection.home))
         patch.setenv("TRASGO_ACTOR", "scheduler")
         return flows.collecting.scheduled_collection(str(collection.config), return_state=True)
@@ -95,6 +98,8 @@ def life(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Life]:
     one.note("status at the end", _as(collection, "eva", "status", window, "--json"))
     one.note("ledger", collection.trasgo("ledger", "check", str(collection.config), "--json"))
     one.note("account", collection.trasgo("ledger", "show", str(collection.config), "--json"))
+    _another_length(one)
+    _replaced(one)
     yield one
 
 
@@ -112,11 +117,50 @@ def _four_eyes(one: Life) -> None:
 
 
 def _correction(one: Life) -> None:
-    correction = {"version": "2", "supersedes": {"version": "1", "reason": "error", "note": NOTE}}
+    correction: dict[str, Any] = {"version": "2", "supersedes": {"version": "1", "reason": "error", "note": NOTE}}
     one.write(correction, {"embargo": EMBARGO})
     one.note("embargo", _run(one.collection, one.window))
+    one.write(correction | {"supersedes": correction["supersedes"] | {"note": "Nothing to see."}}, {})
+    one.note("other words", _run(one.collection, one.window))
+    one.write({"version": "2"}, {})
+    one.note("no correction", _run(one.collection, one.window))
     one.write(correction, {})
     one.note("corrected", _run(one.collection, one.window, "--json"))
+
+
+def _another_length(one: Life) -> None:
+    """The same reports as those of a shorter window that begins on the same day; the file is put back afterwards."""
+    kept = dict(one.collection.file)
+    one.collection.file |= {"window": kept["window"] | {"days": 20}, "release": kept["release"] | {"version": "3"}}
+    one.collection.file["release"].pop("supersedes")
+    one.collection.write()
+    one.note("another length", _run(one.collection, one.window))
+    one.collection.file = kept
+    one.collection.write()
+
+
+def _replaced(one: Life) -> None:
+    """A file that corrects another one comes first; then the other one is run for the same window."""
+    kept = dict(one.collection.file)
+    one.write({"version": "5", "supersedes": {"version": "4", "reason": "revision", "note": "Fewer cells."}}, {})
+    one.note("replaces", _run(one.collection, one.window))
+    one.write({"version": "4"}, {})
+    one.note("replaced", _run(one.collection, one.window))
+    one.collection.file = kept
+    one.collection.write()
+
+
+def test_a_file_that_was_replaced_publishes_no_window_beside_its_correction(life: Life) -> None:
+    assert life.said["replaces"].exit_code == 0, life.said["replaces"].text
+    assert life.said["replaced"].exit_code == 4, life.said["replaced"].text
+    assert f"the window is {life.window}.5" in life.said["replaced"].text.replace("\n", " ")
+    assert life.public["replaced"] == life.public["replaces"]
+
+
+def test_reports_of_one_length_are_not_published_as_those_of_another(life: Life) -> None:
+    assert life.said["another length"].exit_code == 4, life.said["another length"].text
+    assert "when a window had 30" in life.said["another length"].text
+    assert life.public["another length"] == life.public["withdrawn"]
 
 
 def test_nothing_is_public_before_two_others_have_looked(life: Life) -> None:
@@ -167,6 +211,13 @@ def test_an_embargo_keeps_a_correction_back_until_it_ends(life: Life) -> None:
     assert life.said["corrected"].exit_code == 0 and life.said["corrected"].json["state"] == "published"
 
 
+@pytest.mark.parametrize("step", ["other words", "no correction"])
+def test_what_a_packaged_window_says_of_the_one_it_corrects_stays(life: Life, step: str) -> None:
+    """Else the erratum would have words that nobody approved, or the earlier window would stay beside this one."""
+    assert life.said[step].exit_code == 4 and "plan_changed" in life.said[step].text
+    assert life.public[step] == life.public["published"]
+
+
 def test_a_correction_supersedes_and_costs_devices_nothing(life: Life) -> None:
     statement = json.loads((life.folder("2") / "statement.json").read_text(encoding="utf-8"))
     earlier = f"{life.window}.1"
@@ -215,7 +266,41 @@ def test_a_correction_of_windows_that_were_never_begun_publishes_them_as_new(lif
     assert found is not None and found.version == f"{life.window}.1"
 
 
+def test_a_counter_with_another_alphabet_stops(life: Life, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The alphabet file of another machine may be an older one; its reports would all be of unknown versions."""
+    kept = dict(life.collection.file)
+    ref = sessions.CollectionRef(str(life.collection.config), "", str(life.collection.home), life.window, "ana")
+    counts = life.collection.folder / "store" / "restricted" / "heat" / f"{life.window}.2" / "counts" / "000000.json"
+    content = counts.read_bytes()
+    counts.unlink()
+    life.collection.file = kept | {"resolutions": [6]}
+    life.collection.write()
+    monkeypatch.setattr(tasks.collection, "collection_of", lambda _: life.collection.session)
+    with pytest.raises(ConflictError):
+        tasks.collection.count_reports.fn(ref, 0)
+    life.collection.file = kept
+    life.collection.write()
+    tasks.collection.count_reports.fn(ref, 0)
+    assert counts.read_bytes() == content
+
+
+def test_an_embargo_that_ends_while_a_run_packages_is_seen(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Else the run would end without an error and without a publication."""
+    packages = iter([None, "digest"])
+    life = MagicMock()
+    life.publication.side_effect = lambda: SimpleNamespace(package=next(packages))
+    steps: list[str] = []
+    for name in ("require_over", "require_not_replaced", "require_signing_key", "_outcome", "CollectionRef"):
+        monkeypatch.setattr(flows.collecting, name, MagicMock())
+    monkeypatch.setattr(flows.collecting, "life_of", lambda *_: life)
+    monkeypatch.setattr(flows.collecting, "_is_over", lambda *_: False)
+    monkeypatch.setattr(flows.collecting, "_execute", lambda *_: steps.append("packaged"))
+    monkeypatch.setattr(flows.collecting, "_go_on_waiting", lambda *_: steps.append("went on"))
+    flows.collecting.run_window("", MagicMock(), "2026-01-05", "ana")
+    assert steps == ["packaged", "went on"]
+
+
 def test_a_key_can_be_rotated_by_the_collection_file(life: Life) -> None:
     rotated = life.collection.trasgo("key", "rotate", str(life.collection.config))
-    assert rotated.exit_code == 0 and "devices of heat: 1 digest keys, 2 roots" in rotated.out, rotated.text
+    assert rotated.exit_code == 0 and "devices of heat: 1 digest keys, 3 roots" in rotated.out, rotated.text
     assert _run(life.collection, life.window).exit_code == 0

@@ -75,7 +75,7 @@ class Client:
         Args:
             latitude: WGS84 degrees in -90..90, private.
             longitude: WGS84 degrees in -180..180, private.
-            day: today.
+            day: today, by UTC as windows are.
 
         Raises:
             InputContractError: off the globe, missing or infinite, or a day before the first window.
@@ -103,7 +103,7 @@ class Client:
         Args:
             latitude: WGS84 degrees, private; places outside the box move to its edge.
             longitude: WGS84 degrees, private.
-            day: today.
+            day: today, by UTC as windows are.
 
         Raises:
             ConfigError: the collection asks for no points.

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from datetime import date, timedelta
 from pathlib import Path
 from typing import Any
@@ -26,8 +26,7 @@ def standards_of(
         statement: the content of ``statement.json``.
         work: restricted work folder.
     """
-    first, days = date.fromisoformat(facts.window), facts.plan.windows.days
-    period = Period(start=first.isoformat(), end=(first + timedelta(days=days - 1)).isoformat())
+    period = period_of(facts.window, facts.plan.windows.days)
     description = metadata.CellsDescription(
         info=facts.info.model_copy(update={"temporal": period}),
         dataset=facts.dataset,
@@ -35,7 +34,7 @@ def standards_of(
         created=facts.created,
         rows=facts.reports,
         data=data,
-        privacy_in_words=_in_words(facts),
+        privacy_in_words=claim_in_words(statement["device"]),
     )
     yield write_staged(metadata.CODEBOOK, metadata.cells_codebook(description, statement), work)
     yield write_staged(metadata.CSVW, documents.dump(metadata.cells_csvw(description), "csvw"), work)
@@ -44,10 +43,24 @@ def standards_of(
     yield write_staged(metadata.DCAT, documents.dump(metadata.dcat_document(description), "dcat"), work)
 
 
-def _in_words(facts: CollectionFacts) -> str:
-    device = facts.plan.config.device
-    at = f" at delta {device.delta}" if device.accounting == "zcdp" else ""
-    return f"A device spends at most epsilon {device.lifetime_epsilon}{at} on all its reports. {GUARANTEE}"
+def claim_in_words(device: Mapping[str, Any]) -> str:
+    """What metadata say of the loss of a device.
+
+    Args:
+        device: its caps, as the statement has them.
+    """
+    at = f" at delta {device['delta']}" if device["accounting"] == "zcdp" else ""
+    return f"A device spends at most epsilon {device['lifetime_epsilon']}{at} on all its reports. {GUARANTEE}"
+
+
+def period_of(window: str, days: int) -> Period:
+    """First and last day of a window.
+
+    Args:
+        window: its first day.
+        days: how many it has.
+    """
+    return Period(start=window, end=(date.fromisoformat(window) + timedelta(days=days - 1)).isoformat())
 
 
 def crate_facts(facts: CollectionFacts) -> CrateFacts:
@@ -61,7 +74,7 @@ def crate_facts(facts: CollectionFacts) -> CrateFacts:
         library_version=facts.library_version,
         commit=facts.commit,
         made="estimates from reports that devices had noised, counted at the office",
-        conditions=_in_words(facts),
+        conditions=claim_in_words(device.model_dump()),
         claims={name: getattr(device, name) for name in CLAIMS},
         names=_NAMES,
     )

@@ -54,11 +54,24 @@ POINT = (
     "places that far apart, and comes on top of that of the cells: whoever sees both learns what both allow."
 )
 
+WORDS: Mapping[str, Any] = {
+    "guarantee": GUARANTEE,
+    "neighbours": "a device reports another place, or the same one; everything else is the same",
+    "ledger": LEDGER,
+    "not_covered": list(NOT_COVERED),
+    "interval": "each by itself, over the noise of the devices; shares are of the devices that reported",
+    "caution": CAUTION,
+}
+"""What every statement says alike, by key."""
+
 SHUFFLE_DELTA = 1e-6
+SHUFFLE_SOURCE = "Feldman, McMillan and Talwar (2021), Theorem 3.1"
 
 ASSUMPTIONS = (
     "someone other than the analyst takes away who sent a report, when, and in which order",
     "every counted report of the window is in one shuffled batch, and follows its declared channel",
+    "it is asked of this window alone: windows share the permanent responses that devices keep, and no bound over "
+    "several windows follows from theirs",
 )
 
 
@@ -135,9 +148,12 @@ def show_rule(plan: CollectionPlan) -> ShowRule:
 
 def plan_digest(plan: CollectionPlan) -> str:
     """Digest of everything that decides what is published of a window, hex; public."""
+    supersedes = plan.config.release.supersedes
     return canonical_digest(
         {
             "format": 1,
+            # only where it is set, so that files that correct none keep their digests
+            **({} if supersedes is None else {"supersedes": supersedes.model_dump(mode="json")}),
             "collection": plan.digest,
             "dataset": plan.config.release.dataset,
             "version": plan.config.release.version,
@@ -160,9 +176,9 @@ def statement_document(facts: CollectionFacts) -> dict[str, Any]:
         "supersedes": supersedes_of(info),
         "window": {"first_day": facts.window, "days": plan.windows.days, "late_days": plan.windows.late_days},
         "model": "local",
-        "guarantee": GUARANTEE,
+        "guarantee": WORDS["guarantee"],
         "unit": "device",
-        "neighbours": "a device reports another place, or the same one; everything else is the same",
+        "neighbours": WORDS["neighbours"],
         "versions": [_version(facts, part) for part in facts.parts],
         "left_out": [{"alphabet": tag.alphabet, "channel": tag.channel} for tag in facts.left_out],
         "device": {
@@ -174,17 +190,17 @@ def statement_document(facts: CollectionFacts) -> dict[str, Any]:
             "memoised_cells": device.memoised_cells,
         },
         **({} if plan.point is None else {"point": _point(plan.point)}),
-        "ledger": LEDGER,
+        "ledger": WORDS["ledger"],
         "shuffled": _shuffled(facts),
-        "not_covered": list(NOT_COVERED),
+        "not_covered": list(WORDS["not_covered"]),
         "reports": facts.reports,
         "show": {
             "level": plan.config.show.level,
             "confidence": plan.config.show.confidence,
             "least_reports": plan.config.show.least_reports,
         },
-        "interval": "each by itself, over the noise of the devices; shares are of the devices that reported",
-        "caution": CAUTION,
+        "interval": WORDS["interval"],
+        "caution": WORDS["caution"],
         "reports_per_cell": [
             {
                 "resolution": one.resolution,
@@ -194,10 +210,11 @@ def statement_document(facts: CollectionFacts) -> dict[str, Any]:
             }
             for one in (reports_per_cell(table) for table in facts.tables)
         ],
+        # how many cells and not which: the statement stays when the estimates are taken back
         "linkage": {
             "small_population": SMALL_POPULATION,
             "levels": [
-                {"resolution": one.resolution, "shown": one.shown, "least": one.least_devices, "small": list(one.small)}
+                {"resolution": one.resolution, "shown": one.shown, "least": one.least_devices, "small": len(one.small)}
                 for one in (linkage(table) for table in facts.tables)
             ],
         },
@@ -233,7 +250,7 @@ def _version(facts: CollectionFacts, part: VersionCounts) -> dict[str, Any]:
         "epsilon_per_report": f"{claim.certified:f}",
         "epsilon_per_window": f"{claim.certified:f}",
         "epsilon_permanent": permanent,
-        "memoisation": _memoisation(permanent, facts.plan.config.device.memoised_cells),
+        "memoisation": memoisation_words(permanent, facts.plan.config.device.memoised_cells),
         "health": [
             {
                 "name": one.name,
@@ -246,7 +263,13 @@ def _version(facts: CollectionFacts, part: VersionCounts) -> dict[str, Any]:
     }
 
 
-def _memoisation(permanent: str | None, cells: int) -> str:
+def memoisation_words(permanent: str | None, cells: int) -> str:
+    """What a device keeps between its reports.
+
+    Args:
+        permanent: loss of all reports of one slot together, or None.
+        cells: permanent responses that a device keeps.
+    """
     if permanent is None:
         return "none: each report is drawn afresh, and the losses of reports add up"
     return (
@@ -273,7 +296,7 @@ def _shuffled(facts: CollectionFacts) -> list[dict[str, Any]]:
                 "epsilon": epsilon,
                 "delta": f"{SHUFFLE_DELTA:g}",
                 "assumptions": list(ASSUMPTIONS),
-                "source": "Feldman, McMillan and Talwar (2021), Theorem 3.1",
+                "source": SHUFFLE_SOURCE,
             }
         )
     return found

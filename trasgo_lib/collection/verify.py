@@ -22,8 +22,9 @@ from trasgo_lib.collection.health import HealthCheck, check_health
 from trasgo_lib.collection.package import csv_bytes, drawn_files, parquet_table
 from trasgo_lib.collection.pages import Told
 from trasgo_lib.collection.reports import Tag
-from trasgo_lib.collection.standards import CLAIMS
+from trasgo_lib.collection.standards import CLAIMS, period_of
 from trasgo_lib.collection.verify_statement import verify_statement
+from trasgo_lib.collection.verify_words import verify_words
 from trasgo_lib.errors import Reason, TrasgoError, VerificationError
 from trasgo_lib.keys import PublicKey
 from trasgo_lib.release import STATEMENT, VerificationReport, documents, verify_release
@@ -65,6 +66,10 @@ def verify_counts(store: ObjectStore, prefix: str, manifest: dict[str, Any]) -> 
         yield judge("same release", path, named, came, Reason.SCHEMA_VIOLATION)
     for key in ("created", "library_version", "commit"):
         yield judge(f"same {key}", STATEMENT, manifest[key], statement[key], Reason.SCHEMA_VIOLATION)
+    is_span = _is_span(statement["window"])
+    yield judge("days of the window", STATEMENT, True, is_span, Reason.SCHEMA_VIOLATION)
+    if not is_span:
+        return
     try:
         parts = _parts(store, prefix, counts, channels)
         yield passed("certificates", CHANNELS, "channels and alphabets that prove what they claim", _CLAIM)
@@ -87,6 +92,7 @@ def verify_counts(store: ObjectStore, prefix: str, manifest: dict[str, Any]) -> 
     yield from _verify_drawn(store, prefix, Told(statement, parts, tables, health_of(parts)))
     yield from verify_cells_metadata(store, prefix, Published(manifest, {}, statement))
     yield from _verify_claims(store, prefix, manifest, statement)
+    yield from verify_words(statement, lambda path: store.get(_key(prefix, path)), manifest)
 
 
 def _verify_names(
@@ -101,6 +107,15 @@ def _verify_names(
 
 
 _CLAIM = Reason.CLAIM_NOT_CERTIFIED
+
+
+def _is_span(window: dict[str, Any]) -> bool:
+    """Whether a stated window has days of the calendar."""
+    try:
+        period_of(window["first_day"], window["days"])
+    except (ValueError, OverflowError):
+        return False
+    return True
 
 
 def _parts(

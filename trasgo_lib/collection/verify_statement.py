@@ -75,7 +75,7 @@ def _version(
 
 
 def _tables(statement: dict[str, Any], tables: Sequence[LevelTable]) -> Iterator[VerificationResult]:
-    tied = [[one.resolution, one.shown, one.least_devices, list(one.small)] for one in map(linkage, tables)]
+    tied = [[one.resolution, one.shown, one.least_devices, len(one.small)] for one in map(linkage, tables)]
     stated = [[one["resolution"], one["shown"], one["least"], one["small"]] for one in statement["linkage"]["levels"]]
     bound = statement["linkage"]["small_population"]
     yield judge("linkage test", STATEMENT, (SMALL_POPULATION, tied), (bound, stated), _SHAPE)

@@ -123,6 +123,21 @@ def test_of_several_resolutions_children_stand_under_shown_parents(tmp_path: Pat
     assert verify_collection(tmp_path / "p" / "heat" / "v").passed
 
 
+@pytest.mark.parametrize(
+    ("told", "instead"),
+    [('days: 7', 'days: 1'), ('version: "1"', 'version: "1", language: es, description: "De día | de noche *"'),
+     ("[5]", "[4, 5]")],
+)  # fmt: skip
+def test_windows_of_other_shapes_verify(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, told: str, instead: str
+) -> None:
+    """A day, another language, marks of Markdown: what is written is what is asked for."""
+    monkeypatch.setitem(globals(), "FILE", FILE.replace("RESOLUTIONS", "[5]").replace(told, instead))
+    publish_package(stage_collection(facts_of(tmp_path), tmp_path / "w", None), open_store(tmp_path / "p"), "heat/v")
+    report = verify_collection(tmp_path / "p" / "heat" / "v")
+    assert report.passed, report.failures
+
+
 def test_the_level_is_split_over_resolutions(tmp_path: Path) -> None:
     """Else two maps at 5 % each would show an empty cell up to one time in ten."""
     facts = facts_of(tmp_path, "[4, 5]")
@@ -163,7 +178,7 @@ def test_a_memory_stated_smaller_than_it_costs_is_found(tmp_path: Path) -> None:
 
     report = verify_collection(_changed(package, tmp_path, "statement.json", smaller))
     found = {result.name for result in report.failures}
-    assert found == {"within the lifetime cap", "amounts", "made again"}, "eight responses of 2 cost 16"
+    assert found == {"within the lifetime cap", "amounts", "words", "made again"}, "eight responses of 2 cost 16"
 
 
 def test_a_window_published_although_a_check_failed_says_so(facts: CollectionFacts) -> None:
@@ -365,6 +380,30 @@ def _no_small(document: Any) -> None:
     document["linkage"]["levels"][0]["shown"] += 1
 
 
+def _promise(document: Any) -> None:
+    document["guarantee"] = "Nothing of a place can be learned from any number of reports."
+
+
+def _forget_limits(document: Any) -> None:
+    document["not_covered"].pop()
+
+
+def _fewer_assumptions(document: Any) -> None:
+    document["shuffled"][0]["assumptions"].pop()
+
+
+def _longer(document: Any) -> None:
+    document["window"]["days"] = 14
+
+
+def _for_ever(document: Any) -> None:
+    document["window"]["days"] = 10**12
+
+
+def _no_day_at_all(document: Any) -> None:
+    document["window"]["first_day"] = "soon"
+
+
 def _other_cell(document: Any) -> None:
     document["cells"][0] = document["cells"][1]
 
@@ -390,6 +429,12 @@ def _other_cell(document: Any) -> None:
         ("statement.json", _concentrated, "caps of a device"),
         ("statement.json", _ill, "health"),
         ("statement.json", _other_window, "same window"),
+        ("statement.json", _promise, "words"),
+        ("statement.json", _forget_limits, "words"),
+        ("statement.json", _fewer_assumptions, "words"),
+        ("statement.json", _longer, "words"),
+        ("statement.json", _for_ever, "days of the window"),
+        ("statement.json", _no_day_at_all, "days of the window"),
         ("statement.json", _more_each, "reports for each cell"),
         ("data/heat-5.geojson", lambda document: document["features"].reverse(), "made again"),
     ],
@@ -433,6 +478,24 @@ def _other_caps(document: Any) -> None:
             entry["value"] = "1"
 
 
+def _other_conditions(document: Any) -> None:
+    for entry in document["@graph"]:
+        if "conditionsOfAccess" in entry:
+            entry["conditionsOfAccess"] = entry["conditionsOfAccess"].replace("epsilon 52", "epsilon 2")
+
+
+def _last_day(document: Any) -> None:
+    document["dct:temporal"]["dcat:endDate"]["@value"] = "2026-01-06"
+
+
+def _told_biased(document: Any) -> None:
+    document["tables"][0]["tableSchema"]["columns"][6]["dc:description"] = "The share; unbiased"
+
+
+def _counted_twice(document: Any) -> None:
+    document["resources"][-1]["title"] = "Counts of places"
+
+
 def _other_columns(document: Any) -> None:
     document["resources"][0]["schema"]["fields"][2]["name"] = "frequency"
 
@@ -441,9 +504,12 @@ def _other_columns(document: Any) -> None:
     ("path", "change", "check"),
     [
         ("ro-crate-metadata.json", _other_caps, "amounts"),
-        ("datapackage.json", _other_columns, "columns"),
         ("csvw.json", lambda document: document.update({"dc:identifier": "heat/2"}), "same release"),
         ("dcat.jsonld", lambda document: document["dcat:distribution"].pop(), "described files"),
+        ("ro-crate-metadata.json", _other_conditions, "words"),
+        ("dcat.jsonld", _last_day, "words"),
+        ("csvw.json", _told_biased, "words"),
+        ("datapackage.json", _counted_twice, "words"),
     ],
 )
 def test_metadata_that_say_otherwise_are_found(
@@ -451,6 +517,36 @@ def test_metadata_that_say_otherwise_are_found(
 ) -> None:
     report = verify_collection(_changed(package, tmp_path, path, change))
     assert {result.name for result in report.failures} == {check}
+
+
+def test_metadata_of_another_column_are_found(package: Path, tmp_path: Path) -> None:
+    report = verify_collection(_changed(package, tmp_path, "datapackage.json", _other_columns))
+    assert {result.name for result in report.failures} == {"columns", "words"}
+
+
+@pytest.mark.parametrize(
+    ("told", "instead"),
+    [("epsilon 52", "epsilon 2"), ("| 2.000000 |", "| 1.000000 |"), ("| reports | 80000 |", "| reports | 90000 |"),
+     ("to 2026-01-11", "to 2026-01-06")],
+)  # fmt: skip
+def test_a_codebook_of_other_figures_is_found(package: Path, tmp_path: Path, told: str, instead: str) -> None:
+    copy = tmp_path / "copy"
+    shutil.copytree(package, copy)
+    text = (copy / "codebook.md").read_text(encoding="utf-8")
+    assert told in text
+    (copy / "codebook.md").write_text(text.replace(told, instead), encoding="utf-8")
+    failures = {(result.name, result.subject) for result in verify_collection(_listed_anew(copy)).failures}
+    assert failures == {("words", "codebook.md")}
+
+
+def test_the_statement_names_no_cell(facts: CollectionFacts) -> None:
+    """It stays when the estimates are taken back, perhaps because a cell of few people was shown."""
+    (table,) = facts.tables
+    few = replace(table, low=np.zeros_like(table.low))
+    assert linkage(few).small, "every shown cell could hold few"
+    document = statement_document(replace(facts, tables=[few]))
+    assert document["linkage"]["levels"][0]["small"] == len(linkage(few).small)
+    assert not [name for name in table.alphabet.names()[:-2] if name in json.dumps(document)]
 
 
 def test_metadata_describe_the_window(package: Path) -> None:

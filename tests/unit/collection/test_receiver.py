@@ -46,11 +46,11 @@ class Place:
 
     def receiver(self, today: date = date(2026, 1, 6)) -> Receiver:
         """Another collector, started now."""
-        return Receiver(Journal(self.store, "heat", KEY, self.random), KNOWN, WINDOWS, lambda: today)
+        return Receiver(Journal(self.store, "heat", KEY, self.random, WINDOWS.days), KNOWN, WINDOWS, lambda: today)
 
     def journal(self) -> Journal:
         """The records, without the collector's key."""
-        return Journal(self.store, "heat", None, self.random)
+        return Journal(self.store, "heat", None, self.random, WINDOWS.days)
 
     def reports(self) -> int:
         """Reports in the files that entries name, read from the files."""
@@ -139,6 +139,19 @@ def test_refusals_of_a_closed_window_or_a_day_without_one_are_left_in_memory(pla
         one.record()
         assert one.refused["unknown_alphabet"] == 5
     assert place.journal().read(WINDOW).refused == {}
+
+
+def test_a_window_of_another_length_is_another_window(place: Place) -> None:
+    """Else reports of a week would be published as those of a fortnight that begins on the same day."""
+    place.receiver().receive([sub(1, range(10))])
+    log = place.journal().read(WINDOW)
+    assert log.days == 7 and log.is_of(7) and not log.is_of(14)
+    longer = Windows(WINDOWS.first_day, 14, 3)
+    journal = Journal(place.store, "heat", KEY, place.random, longer.days)
+    other = Receiver(journal, KNOWN, longer, lambda: date(2026, 1, 6))
+    assert other.receive([sub(2, range(20, 30))])[0].refusal is Refusal.UNKNOWN_WINDOW
+    assert place.receiver().receive([sub(3, range(30, 40))])[0].receipt.accepted == 10
+    assert place.reports() == 20
 
 
 def test_versions_come_to_files_of_their_own_in_an_order_that_tells_nothing(place: Place) -> None:

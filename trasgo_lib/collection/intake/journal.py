@@ -62,6 +62,7 @@ class WindowLog:
         devices: pseudonyms of the devices that have reported.
         files: files of reports.
         refused: reports refused, by reason, as far as entries tell.
+        days: how long the window was when its reports were taken; None before there are any.
     """
 
     secret: bytes | None = field(repr=False)
@@ -71,11 +72,16 @@ class WindowLog:
     devices: KnownDevices = field(default_factory=KnownDevices, repr=False)
     files: list[ReportFile] = field(default_factory=list, repr=False)
     refused: dict[str, int] = field(default_factory=dict)
+    days: int | None = None
 
     @property
     def accepted(self) -> int:
         """Reports taken."""
         return sum(file.reports for file in self.files)
+
+    def is_of(self, days: int) -> bool:
+        """Whether no report was taken for a window of another length, which is another window of the same name."""
+        return self.days in (None, days)
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,12 +93,14 @@ class Journal:
         dataset: name of the collection.
         key: what secrets of windows are wrapped under; secret; None for who only reads and closes.
         random: returns that many random bytes.
+        days: of a window; written beside its reports.
     """
 
     store: ObjectStore
     dataset: str
     key: WrappingKey | None = field(repr=False)
     random: Callable[[int], bytes] = field(repr=False)
+    days: int
 
     def open(self, window: str) -> WindowLog:
         """The record of a window that takes reports; made when there is none.
@@ -138,16 +146,18 @@ class Journal:
         Returns:
             False when another writer took the number: read on, judge again.
         """
+        stored = list(files)
         header = {
             "format": 1,
             "kind": "reports",
+            **({"days": self.days} if stored else {}),
             "batches": [
                 {"name": one.name, "body": one.body, "accepted": one.receipt.accepted, "refused": one.receipt.refused}
                 for one in acknowledged
             ],
             "files": [
                 {"key": one.key, "alphabet": one.alphabet, "channel": one.channel, "reports": one.reports}
-                for one in files
+                for one in stored
             ],
             "refused": dict(refused),
         }
@@ -246,6 +256,8 @@ def _take_reports(found: WindowLog, header: dict[str, Any], names: list[int]) ->
     for one in taken:
         _add(found.refused, one.receipt.refused.items())
     _add(found.refused, header["refused"].items())
+    if found.days is None:
+        found.days = header.get("days")
     found.files += [ReportFile(one["key"], one["alphabet"], one["channel"], one["reports"]) for one in header["files"]]
     found.devices.add(names)
 

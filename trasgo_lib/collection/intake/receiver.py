@@ -157,6 +157,8 @@ class Receiver:
         log = self._log(window)
         if log.closed or log.secret is None:
             raise RefusedError(Refusal.LATE_WINDOW, reports)
+        if not log.is_of(self._windows.days):
+            raise RefusedError(Refusal.UNKNOWN_WINDOW, reports)
         return log
 
     def _log(self, window: str) -> WindowLog:

@@ -5,7 +5,15 @@ so a package that is written again is the same.
 """
 
 from trasgo_lib.reporting.metadata.answers import answers_codebook, answers_csvw, answers_data_package
-from trasgo_lib.reporting.metadata.cells import CellsDescription, cells_codebook, cells_csvw, cells_data_package
+from trasgo_lib.reporting.metadata.cells import (
+    CellsDescription,
+    cells_codebook,
+    cells_csvw,
+    cells_data_package,
+    cells_resources,
+    cells_sections,
+    cells_tables,
+)
 from trasgo_lib.reporting.metadata.central import CentralDescription
 from trasgo_lib.reporting.metadata.central_deployment import central_deployment
 from trasgo_lib.reporting.metadata.code_lists import code_list
@@ -50,6 +58,9 @@ __all__ = [
     "cells_codebook",
     "cells_csvw",
     "cells_data_package",
+    "cells_resources",
+    "cells_sections",
+    "cells_tables",
     "central_deployment",
     "code_list",
     "codebook",

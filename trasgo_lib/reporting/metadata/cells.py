@@ -75,23 +75,41 @@ class CellsDescription(SharedWords):
 
 def cells_csvw(description: CellsDescription) -> dict[str, Any]:
     """``csvw.json`` of the table of cells."""
-    file = next(file for file in description.data if _kind(file) == "csv")
+    return table_group(description, cells_tables(description.data))
+
+
+def cells_tables(data: Sequence[PublishedFile]) -> list[dict[str, Any]]:
+    """What ``csvw.json`` says of the table, which follows from the files alone.
+
+    Args:
+        data: the data files.
+    """
+    file = next(file for file in data if _kind(file) == "csv")
     columns = [
         {"name": name, "titles": name, "dc:description": told, "datatype": _CSVW[kind], "required": True}
         for name, kind, told in _FIELDS
     ]
-    one = {
+    table_of_cells = {
         "url": file.key,
         "schema:sha256": file.sha256,
         "schema:contentSize": str(file.bytes),
         "tableSchema": {"columns": columns, "primaryKey": ["resolution", "cell"]},
     }
-    return table_group(description, [one])
+    return [table_of_cells]
 
 
 def cells_data_package(description: CellsDescription) -> dict[str, Any]:
     """``datapackage.json`` of a window: two forms of the table, cells as GeoJSON, and the counts."""
-    return {**package_head(description), "resources": [_resource(file) for file in description.data]}
+    return {**package_head(description), "resources": cells_resources(description.data)}
+
+
+def cells_resources(data: Sequence[PublishedFile]) -> list[dict[str, Any]]:
+    """What ``datapackage.json`` says of the files, which follows from them alone.
+
+    Args:
+        data: the data files.
+    """
+    return [_resource(file) for file in data]
 
 
 def _resource(file: PublishedFile) -> dict[str, Any]:
@@ -127,16 +145,26 @@ def cells_codebook(description: CellsDescription, statement: dict[str, Any]) -> 
     if info.description:
         lines += [cell(info.description), ""]
     lines += table(("", ""), ((_ROWS.get(name, name), told) for name, told in identity_rows(description)))
-    lines += section("How the estimates were made", cell(description.privacy_in_words))
+    return ("\n".join(lines) + "\n").encode() + cells_sections(statement, description.privacy_in_words).encode()
+
+
+def cells_sections(statement: dict[str, Any], privacy_in_words: str) -> str:
+    """The sections of ``codebook.md``, which follow from the statement, so that whoever verifies can write them again.
+
+    Args:
+        statement: the content of ``statement.json``.
+        privacy_in_words: what a device paid, and the guarantee.
+    """
+    lines = section("How the estimates were made", cell(privacy_in_words))
     lines += section("What devices answered")
     lines += table(
         ("resolution", "slots", "mechanism", "epsilon a report", "reports", "alphabet"), _versions(statement)
     )
-    lines += section(f"Columns of data/{description.dataset}.csv and .parquet")
+    lines += section(f"Columns of data/{statement['dataset']}.csv and .parquet")
     lines += table(("column", "type", "holds"), _FIELDS)
     lines += section("Reading the values")
     lines += bullets((cell(statement["caution"]), f"Intervals: {cell(statement['interval'])}."))
-    return ("\n".join(lines).rstrip() + "\n").encode()
+    return "\n".join(lines).rstrip() + "\n"
 
 
 _ROWS = {"rows": "reports"}

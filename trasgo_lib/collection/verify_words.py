@@ -1,0 +1,137 @@
+"""What a window says in words, against its figures and against what this version of the library says.
+
+Words are those of a version of this library, so those of another version are held by their digests only.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import trasgo_lib
+from trasgo_lib.collection.standards import claim_in_words, period_of
+from trasgo_lib.collection.statement import ASSUMPTIONS, POINT, SHUFFLE_SOURCE, WORDS, memoisation_words
+from trasgo_lib.errors import Reason, TrasgoError
+from trasgo_lib.release import STATEMENT, documents
+from trasgo_lib.release.crate import CRATE
+from trasgo_lib.release.verification import VerificationResult, failed, judge
+from trasgo_lib.reporting import metadata
+
+_CLAIM = Reason.CLAIM_NOT_CERTIFIED
+
+
+@dataclass(frozen=True, slots=True)
+class _DataFile:
+    """A data file as the manifest lists it."""
+
+    key: str
+    sha256: str
+    bytes: int
+
+
+@dataclass(frozen=True, slots=True)
+class _Window:
+    """What metadata are held against."""
+
+    statement: dict[str, Any]
+    data: tuple[_DataFile, ...]
+
+    @property
+    def days(self) -> tuple[str, str]:
+        """First and last day."""
+        period = period_of(self.statement["window"]["first_day"], self.statement["window"]["days"])
+        return str(period.start), str(period.end)
+
+    @property
+    def claim(self) -> str:
+        """What a device paid, and the guarantee."""
+        return claim_in_words(self.statement["device"])
+
+
+def verify_words(
+    statement: dict[str, Any], read: Callable[[str], bytes], manifest: Mapping[str, Any]
+) -> Iterator[VerificationResult]:
+    """The words of the statement, and those of the metadata.
+
+    Args:
+        statement: of its schema.
+        read: the content of a file of the package.
+        manifest: the parsed manifest.
+    """
+    if statement["library_version"] != trasgo_lib.__version__:
+        return
+    yield judge("words", STATEMENT, [], list(_other_words(statement)), _CLAIM)
+    listed = {entry["path"]: (entry["sha256"], entry["bytes"]) for entry in manifest["files"]}
+    data = (_DataFile(path, *found) for path, found in listed.items() if path.startswith("data/"))
+    window = _Window(statement, tuple(data))
+    for path, told in _TOLD.items():
+        if path not in listed:
+            continue
+        try:
+            came = told(read(path), window)
+        except (TrasgoError, KeyError, TypeError, ValueError, StopIteration) as error:
+            yield failed("words", path, "metadata of this window", f"{type(error).__name__} while reading it", _CLAIM)
+        else:
+            yield judge("words", path, True, came, _CLAIM)
+
+
+def _other_words(statement: Mapping[str, Any]) -> Iterator[str]:
+    """Keys of a statement that say something else."""
+    yield from (key for key, words in WORDS.items() if statement[key] != words)
+    cells = statement["device"]["memoised_cells"]
+    for one in statement["versions"]:
+        if one["memoisation"] != memoisation_words(one["epsilon_permanent"], cells):
+            yield "memoisation"
+    for one in statement["shuffled"]:
+        if (one["assumptions"], one["source"]) != (list(ASSUMPTIONS), SHUFFLE_SOURCE):
+            yield "shuffled"
+    if statement.get("point", {"words": POINT})["words"] != POINT:
+        yield "point"
+
+
+def _codebook(content: bytes, window: _Window) -> bool:
+    text = content.decode("utf-8")
+    head = text.removesuffix(metadata.cells_sections(window.statement, window.claim))
+    first, last = window.days
+    time = first if first == last else f"{first} to {last}"
+    rows = (f"| reports | {window.statement['reports']} |", f"| time | {time} |")
+    return head != text and all(row in head.splitlines() for row in rows)
+
+
+def _csvw(content: bytes, window: _Window) -> bool:
+    document = documents.parse(content, "csvw")
+    named = (document["dc:title"], document["tables"])
+    return bool(named == (window.statement["title"], metadata.cells_tables(window.data)))
+
+
+def _data_package(content: bytes, window: _Window) -> bool:
+    document = documents.parse(content, "datapackage")
+    came = {one["path"]: one for one in document["resources"]}
+    required = {one["path"]: one for one in metadata.cells_resources(window.data)}
+    return (document["title"], came) == (window.statement["title"], required)
+
+
+def _dcat(content: bytes, window: _Window) -> bool:
+    document = documents.parse(content, "dcat")
+    told = document["dct:temporal"]
+    days = tuple(told[key]["@value"] for key in ("dcat:startDate", "dcat:endDate"))
+    words = document["dct:provenance"]["rdfs:label"]["@value"]
+    named = (document["dct:title"]["@value"], document["dct:created"]["@value"])
+    required = (window.statement["title"], window.statement["created"])
+    return (days, words, named) == (window.days, window.claim, required)
+
+
+def _crate(content: bytes, window: _Window) -> bool:
+    graph = documents.parse(content, "crate")["@graph"]
+    came = [one["conditionsOfAccess"] for one in graph if "conditionsOfAccess" in one]
+    return bool(came == [window.claim])
+
+
+_TOLD: Mapping[str, Callable[[bytes, _Window], bool]] = {
+    metadata.CODEBOOK: _codebook,
+    metadata.CSVW: _csvw,
+    metadata.DATA_PACKAGE: _data_package,
+    metadata.DCAT: _dcat,
+    CRATE: _crate,
+}
