@@ -349,7 +349,7 @@ def test_a_wrong_confidence_is_refused_where_answers_are_withheld_too(
         lambda: release.share("rate", None, by, confidence=confidence),
         lambda: release.crosstab("region", "size", by, confidence=confidence),
         lambda: release.mean("wage", by, confidence=confidence),
-        lambda: release.quantile("wage", 0.5, by, confidence=confidence),  # type: ignore[arg-type]  # None is allowed
+        lambda: release.quantile("wage", 0.5, by, confidence=confidence),
         lambda: release.variance("wage", by, confidence=confidence),
         lambda: release.correlation("wage", "hours", by, confidence=confidence),
         lambda: release.regression("wage", "hours", by, confidence=confidence),
