@@ -29,7 +29,7 @@ LEAST_CERTAIN_SCORE = 8.0
 """Below it the covariates' decoded variances are known to an eighth only, and so are the coefficients."""
 
 
-def covariate_names(covariates: str | Sequence[str]) -> tuple[str, ...]:
+def covariate_names(covariates: object) -> tuple[str, ...]:
     """The covariates of a question as names.
 
     Args:
