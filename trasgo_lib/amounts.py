@@ -77,13 +77,11 @@ class Amount:
         plausible = abs(value.adjusted()) < _PLAUSIBLE_EXPONENT and len(value.as_tuple().digits) < _PLAUSIBLE_EXPONENT
         scaled = Fraction(value) * 10**cls.PLACES if plausible else Fraction(1, 2)
         if scaled.denominator != 1 or scaled > _LARGEST_UNITS:
-            raise AmountError.of(
-                Reason.BAD_AMOUNT,
-                name,
-                required=f"at most {cls.PLACES} decimals and at most {_LARGEST_UNITS} units of 1e-{cls.PLACES}",
-                came=repr(str(text)),
-                fix="Round the amount.",
-            )
+            largest = Decimal(_LARGEST_UNITS).scaleb(-cls.PLACES)
+            is_large = value > largest
+            required = f"at most {largest:f}" if is_large else f"at most {cls.PLACES} decimals"
+            fix = "Lower the amount." if is_large else "Round the amount."
+            raise AmountError.of(Reason.BAD_AMOUNT, name, required=required, came=repr(str(text)), fix=fix)
         return cls(int(scaled))
 
     @classmethod

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -27,6 +27,23 @@ LARGE_CONDITION = 30.0
 
 LEAST_CERTAIN_SCORE = 8.0
 """Below it the covariates' decoded variances are known to an eighth only, and so are the coefficients."""
+
+
+def covariate_names(covariates: object) -> tuple[str, ...]:
+    """The covariates of a question as names.
+
+    Args:
+        covariates: one name, or several.
+
+    Raises:
+        InputContractError: neither.
+    """
+    if isinstance(covariates, str):
+        return (covariates,)
+    if not isinstance(covariates, Iterable):
+        came = type(covariates).__name__
+        raise refused("covariates", "a column or a list of columns", came, 'Name them, as in ["age", "sex"].')
+    return tuple(covariates)
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,11 +14,11 @@ from trasgo_lib.analysis.columns import NoisedColumn, Value
 from trasgo_lib.analysis.counting import MOST_CELLS, PublishedRows
 from trasgo_lib.analysis.crosstabs import crosstab_by_noised, crosstab_by_public, crosstab_of
 from trasgo_lib.analysis.lookup import Columns, refused
-from trasgo_lib.analysis.modelling import Model, moments_by, moments_of
+from trasgo_lib.analysis.modelling import Model, covariate_names, moments_by, moments_of
 from trasgo_lib.analysis.placing import Places, quantiles_within
 from trasgo_lib.analysis.results import EstimateTable
 from trasgo_lib.analysis.tables import SHARE, mean_of, shares_of, within_groups
-from trasgo_lib.analysis.usefulness import Possible, judged_variance, require_pearson, too_few
+from trasgo_lib.analysis.usefulness import Possible, judged_variance, require_confidence, require_pearson, too_few
 from trasgo_lib.estimation import (
     CONFIDENCE,
     Estimate,
@@ -86,6 +86,7 @@ class Release:
         Raises:
             InputContractError: no such column or value, or a question about a column that this does not answer.
         """
+        require_confidence(confidence)
         asked = self._columns.column(column)
         whole = value is None
         names, members = asked.cells() if whole else ((value,), asked.members(value)[:, None])
@@ -131,6 +132,7 @@ class Release:
         Raises:
             InputContractError: no such column, the same one twice, or too many pairs.
         """
+        require_confidence(confidence)
         left, right = self._columns.pair(a, b)
         other = self._columns.group(by, (a, b))
         if other is None:
@@ -156,6 +158,7 @@ class Release:
         Raises:
             InputContractError: no such column, or a question about a column that this does not answer.
         """
+        require_confidence(confidence)
         asked, numbers = self._columns.numbers(column)
         possible = _range(numbers)
         if by is None:
@@ -194,6 +197,7 @@ class Release:
         Raises:
             InputContractError: no such column, labels, or q out of range.
         """
+        require_confidence(confidence)
         asked, numbers = self._columns.numbers(column)
         other, places = self._columns.group(by, (column,)), Places.of(asked, numbers)
         what = f"quantile {q} of {column}"
@@ -227,6 +231,7 @@ class Release:
         Raises:
             InputContractError: no such column, or labels.
         """
+        require_confidence(confidence)
         asked, numbers = self._columns.numbers(column)
         other, possible = self._columns.group(by, (column,)), _range(numbers)
         judge = partial(judged_variance, what=f"variance of {column}", possible=possible, confidence=confidence)
@@ -261,6 +266,7 @@ class Release:
         Raises:
             InputContractError: no such column, labels without an order, the same one twice, or another method.
         """
+        require_confidence(confidence)
         left, right = self._columns.pair(a, b)
         require_pearson(method)
         scales = {column.name: column.ranks for column in (left, right)}
@@ -312,7 +318,8 @@ class Release:
         Raises:
             InputContractError: no such column, the same one twice, no covariate, or too many.
         """
-        model = Model.of(self._columns, outcome, (covariates,) if isinstance(covariates, str) else tuple(covariates))
+        require_confidence(confidence)
+        model = Model.of(self._columns, outcome, covariate_names(covariates))
         other = self._columns.group(by, model.names)
         found = model.fit(self.data, other, confidence)
         words = f"{model.what} by {by}" if by else model.what

@@ -118,6 +118,18 @@ def judged_variance(found: Estimate, what: str, possible: Possible, confidence: 
     return Possible(0.0, (possible.high - possible.low) ** 2 / 4).judge(found, what, confidence)
 
 
+def require_confidence(confidence: float) -> None:
+    """A confidence that an interval can have, also where the answer would be withheld.
+
+    Args:
+        confidence: with what probability an interval is to hold the truth.
+
+    Raises:
+        InputContractError: not between 0.5 and 0.9999.
+    """
+    normal_point(confidence)
+
+
 def require_pearson(method: str) -> None:
     """Refuse correlations of ranks.
 

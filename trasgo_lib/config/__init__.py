@@ -59,6 +59,7 @@ from trasgo_lib.config.load import (
     load_statistics,
     load_training,
     read_text,
+    tells_its_kind,
 )
 from trasgo_lib.config.load_prior import LoadedPrior, load_prior, prior_here
 from trasgo_lib.config.prior import PriorColumn, PriorCorrelation, PriorFile, PriorSpec
@@ -215,5 +216,6 @@ __all__ = [
     "read_document",
     "read_text",
     "source_as_written",
+    "tells_its_kind",
     "undecided_faults",
 ]

@@ -193,11 +193,21 @@ def _dotted(path: KeyPath) -> str:
     return "".join(parts).lstrip(".") or "release file"
 
 
+_SYNTAX = (
+    ("'\\t'", "a tab", "Use blanks: YAML takes no tabs here."),
+    ("another document", "a second document", "Keep one document in a file, without `---` between two."),
+    ("expected ',' or", "a list or mapping that is not closed before this place", "Add the comma or the closing mark."),
+)
+"""What the parser says of frequent slips, and what a person needs to hear instead."""
+
+
 def _syntax_fault(error: MarkedYAMLError) -> Fault:
     mark = error.problem_mark or error.context_mark
     place = None if mark is None else Mark(mark.line + 1, mark.column + 1)
     came = (error.problem or "text that cannot be read").replace("\n", " ").strip()
-    return _fault("release file", "YAML 1.2 text", came, "Correct the text at this place.", place)
+    said = ((words, fix) for part, words, fix in _SYNTAX if part in came)
+    came, fix = next(said, (came, "Correct the text at this place."))
+    return _fault("release file", "YAML 1.2 text", came, fix, place)
 
 
 def _fault(

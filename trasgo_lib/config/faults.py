@@ -24,6 +24,16 @@ _PLAIN_WORD = re.compile(r"(?!(?i:true|false|null|yes|no|on|off)\Z)[A-Za-z][A-Za
 """Texts that YAML 1.2 reads as text without quotes; the rest is shown quoted."""
 
 _ROLES = "noised, public, drop or unit"
+_WORDS_OR_MAPPINGS = {
+    "missing": "error, code or {replace: VALUE}",
+    "runner": "threads, dask or {dask: {...}}",
+    "unit": "row or {column: NAME, max_rows: NUMBER}",
+}
+"""Keys that take a word or a mapping: what they take, in full."""
+
+_SISTER_KEYS = ("queries", "model", "area")
+"""What makes a file one of statistics, training or collection; misspelt, it is taken for a release file."""
+
 _TYPES = "number, category, date, point (noised), or text (public, drop, unit)"
 
 _KINDS = {
@@ -98,13 +108,14 @@ def _own(context: Mapping[str, Any], path: KeyPath, document: Document) -> Fault
 def _unknown_key(path: KeyPath, pattern: Pattern, document: Document) -> Fault:
     known = sorted(fields_at(pattern[:-1]))
     word = str(path[-1])
+    meant = closest(word, [*known, *(key for key in _SISTER_KEYS if key != word)] if pattern == (word,) else known)
     return placed_fault(
         document,
         Reason.UNKNOWN_KEY,
         path,
         required=f"one of {', '.join(known)}",
         came=f"`{word}`",
-        fix=f"{closest(word, known)}Rename or remove it.",
+        fix=f"{meant}Rename or remove it.",
         key=True,
     )
 
@@ -164,6 +175,8 @@ def _expected(kind: str, path: KeyPath, context: Mapping[str, Any], message: str
     if kind == "literal_error":
         if path[-1] == "role":
             return _ROLES
+        if path[-1] in _WORDS_OR_MAPPINGS:
+            return _WORDS_OR_MAPPINGS[str(path[-1])]
         return str(context["expected"]).replace("'", "")
     if kind in ("greater_than_equal", "less_than_equal"):
         return (

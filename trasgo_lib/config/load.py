@@ -62,6 +62,13 @@ class Loaded(Generic[M]):
         return replace(fault, where=self.document.name_of(key_path), line=mark.line, column=mark.column)
 
 
+_KINDS = (
+    ("queries", "a statistics file", "plan", "query"),
+    ("model", "a training file", "plan", "train"),
+    ("area", "a collection file", "collect size", "collect run"),
+)
+"""The key that tells each sister of a release file, its name in words, what shows it, and what runs it."""
+
 LoadedConfig = Loaded[ReleaseConfig]
 """A release file."""
 
@@ -112,7 +119,24 @@ def load_config(path: Path) -> LoadedConfig:
         ConfigError: all faults at once, each with line, column, key, what was required, what came, what to do.
     """
     opened = _open(path)
-    return opened.loaded(_modelled(opened.document, ReleaseConfig, ()))
+    try:
+        return opened.loaded(_modelled(opened.document, ReleaseConfig, ()))
+    except ConfigError:
+        other = _other_kind(opened, path)
+        if other is None:
+            raise
+    came, fix = other
+    fix = fix[0].upper() + fix[1:]
+    raise ConfigError.of(Reason.BAD_SHAPE, str(path), required="a release file", came=came, fix=fix)
+
+
+def tells_its_kind(path: Path) -> str | None:
+    """What a file is that is no release file, in words; None for a release file and for what cannot be read."""
+    try:
+        other = _other_kind(_open(path), path)
+    except ConfigError:
+        return None
+    return None if other is None else other[0]
 
 
 def load_sound_part(path: Path) -> SoundPart | None:
@@ -169,15 +193,16 @@ def load_statistics(path: Path) -> LoadedStatistics:
     """
     opened = _open(path)
     if opened.lacks("queries"):
-        is_model = opened.has("model")
+        came, fix = _other_kind(opened, path) or (
+            "none, as in a release file",
+            f"run it as a release: trasgo run {path}",
+        )
         raise ConfigError.of(
             Reason.BAD_SHAPE,
             str(path),
             required="a statistics file, with `queries`",
-            came="a training file: it has `model`" if is_model else "none, as in a release file",
-            fix=f"Run it with: trasgo train {path}"
-            if is_model
-            else f"Add `queries`; or run it as a release: trasgo run {path}",
+            came=came,
+            fix=f"Add `queries`; or {fix}",
         )
     return _sister(opened, StatisticsConfig, STATISTICS)
 
@@ -193,12 +218,16 @@ def load_training(path: Path) -> LoadedTraining:
     """
     opened = _open(path)
     if opened.lacks("model"):
+        came, fix = _other_kind(opened, path) or (
+            "none, as in a release file",
+            f"run it as a release: trasgo run {path}",
+        )
         raise ConfigError.of(
             Reason.BAD_SHAPE,
             str(path),
             required="a training file, with `model`",
-            came="none, as in other files",
-            fix=f"Add `model`; or look at what it is: trasgo plan {path}",
+            came=came,
+            fix=f"Add `model`; or {fix}",
         )
     return _sister(opened, TrainingConfig, TRAINING)
 
@@ -213,6 +242,15 @@ def load_collection(path: Path) -> LoadedCollection:
         ConfigError: all faults at once, each with line, column, key, what was required, what came, what to do.
     """
     opened = _open(path)
+    other = None if opened.has("area") else _other_kind(opened, path)
+    if other is not None:
+        raise ConfigError.of(
+            Reason.BAD_SHAPE,
+            str(path),
+            required="a collection file, with `area`",
+            came=other[0],
+            fix=f"Add `area`; or {other[1]}",
+        )
     return opened.loaded(_modelled(opened.document, CollectionConfig, COLLECTION))
 
 
@@ -260,6 +298,17 @@ class _Opened:
 def _open(path: Path) -> _Opened:
     raw = _read(path)
     return _Opened(read_document(_decoded(raw, path)), path.resolve(), hashlib.sha256(raw).hexdigest())
+
+
+def _other_kind(opened: _Opened, path: Path) -> tuple[str, str] | None:
+    """What a file is instead of a release file, and what to do with it; None for a release file."""
+    for key, kind, look, verb in _KINDS:
+        if opened.has(key):
+            return (
+                f"{kind}: it has `{key}`",
+                f"look at it with: trasgo {look} {path}; run it with: trasgo {verb} {path}",
+            )
+    return None
 
 
 def _sister(opened: _Opened, model: type[M], root: Pattern) -> LoadedSister[M]:

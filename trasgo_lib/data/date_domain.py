@@ -54,7 +54,7 @@ class DateDomain:
                 "upper",
                 required=f"a day after lower, which is {lower.isoformat()}",
                 came=upper.isoformat(),
-                fix="A domain needs at least two days.",
+                fix="Exchange lower and upper." if upper < lower else "A domain needs at least two days.",
             )
         days = Decimal((upper - lower).days)
 

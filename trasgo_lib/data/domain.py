@@ -121,7 +121,9 @@ def whole_steps(
             "upper",
             required=f"more than lower, which is {decimal_text(lower)}",
             came=decimal_text(upper),
-            fix="A domain needs at least two values; use role: drop or public for a constant column.",
+            fix="Exchange lower and upper."
+            if lower > upper
+            else "A domain needs at least two values; use role: drop or public for a constant column.",
         )
     if step <= 0:
         raise ConfigError.of(

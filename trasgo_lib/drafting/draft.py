@@ -54,6 +54,8 @@ def read_form(path: Path, *, header: bool | None = None) -> FileForm:
     data, is_whole = read_prefix(path)
     if data.startswith(PARQUET_MAGIC):
         return FileForm(str(path), None, True, parquet_columns(path))
+    if path.suffix.lower() == ".parquet":
+        raise _unusable_parquet(path)
     sample = read_sample(decode_prefix(data, path, is_whole=is_whole), path)
     if header is None and sample.header == "unclear":
         raise _unclear(path)
@@ -143,6 +145,16 @@ def _release_name(column: ColumnGuess, taken: set[str], used: set[str]) -> str:
 
 def _free(name: str, taken: set[str]) -> str:
     return next(name + "_" * more for more in range(len(taken) + 1) if name + "_" * more not in taken)
+
+
+def _unusable_parquet(path: Path) -> InputContractError:
+    return InputContractError.of(
+        Reason.FILE_UNREADABLE,
+        str(path),
+        required="a Parquet file, as its name says",
+        came="a file that does not begin as one",
+        fix="Write it anew; if it holds CSV text, name it so.",
+    )
 
 
 def _unclear(path: Path) -> InputContractError:

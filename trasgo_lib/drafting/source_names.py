@@ -42,7 +42,8 @@ def examine_source(document: Document, folder: Path) -> list[Finding]:
         return must(error.faults)
     if match.faults:
         return must(match.faults, f"source {path.name}")
-    return [Finding(Weight.FINE, f"source {path.name}: has the {len(names)} declared columns and no other")]
+    declared = "declared column" if len(names) == 1 else f"{len(names)} declared columns"
+    return [Finding(Weight.FINE, f"source {path.name}: has the {declared} and no other")]
 
 
 def _matched(source: Source, names: tuple[str, ...], path: Path) -> ColumnMatch:

@@ -11,14 +11,13 @@ from trasgo_lib.config import (
     GroupSpec,
     LoadedConfig,
     ReleaseConfig,
-    holds_model,
-    holds_queries,
     in_file_order,
     load_config,
     load_sound_part,
     not_undecided,
+    tells_its_kind,
 )
-from trasgo_lib.errors import ConfigError, Fault, Reason
+from trasgo_lib.errors import ConfigError, Fault
 from trasgo_lib.plan.compile_prior import compile_prior
 from trasgo_lib.plan.digest import plan_digest
 from trasgo_lib.plan.faults import FaultCollector
@@ -105,23 +104,11 @@ def read_plan(path: Path) -> tuple[LoadedConfig, ReleasePlan]:
     try:
         loaded = load_config(path)
     except ConfigError as shape:
-        if holds_queries(path):
-            raise _is_another("a statistics file: it has `queries`", "query", path) from None
-        if holds_model(path):
-            raise _is_another("a training file: it has `model`", "train", path) from None
+        if tells_its_kind(path) is not None:
+            raise
         beside = not_undecided(_faults_beside(path), shape.faults)
         raise ConfigError(*in_file_order((*shape.faults, *beside))) from None
     return loaded, compile_plan(loaded)
-
-
-def _is_another(came: str, verb: str, path: Path) -> ConfigError:
-    return ConfigError.of(
-        Reason.BAD_SHAPE,
-        str(path),
-        required="a release file",
-        came=came,
-        fix=f"Look at it with: trasgo plan {path}; run it with: trasgo {verb} {path}",
-    )
 
 
 def _faults_beside(path: Path) -> tuple[Fault, ...]:

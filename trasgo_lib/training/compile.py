@@ -34,6 +34,7 @@ _MOST_DRAWS = 2**40
 _LARGEST_EPSILON = 4
 _MOST_WORDS = 2**58
 _FINEST_GRID_BITS = 20
+_BATCH = "Begin with a sample of about the root of 10 times the rows."
 _EXACT = Context(prec=80)
 
 
@@ -143,8 +144,10 @@ def _rate(config: TrainingConfig, evaluation: Evaluation | None, faults: FaultCo
         key, rate = "expected_batch", Fraction(spec.expected_batch or 0) / Fraction(config.rows * (1 - kept_out))
     units = int(rate * 2**RATE_BITS)
     if not 0 < units <= 2**RATE_BITS:
-        required = "a sample of at most all rows that training may draw from, and of more than none"
-        faults.add(Reason.BAD_PARAMETER, ("model", key), required=required, came="another", fix="Correct it.")
+        rows, written = config.rows * (1 - kept_out), getattr(spec, key)
+        required = f"a sample of more than no row and at most the {int(rows)} that training may draw from"
+        came = f"{written}, a sample of {'more' if units else 'none'}"
+        faults.add(Reason.BAD_PARAMETER, ("model", key), required=required, came=came, fix=_BATCH)
     if config.rows * spec.steps > _MOST_WORDS:
         required, came = f"rows times steps of at most {_MOST_WORDS}", "more"
         faults.add(Reason.BAD_PARAMETER, ("model", "steps"), required=required, came=came, fix="Use fewer steps.")

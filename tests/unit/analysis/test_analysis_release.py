@@ -325,6 +325,8 @@ def test_columns_of_many_values_have_a_correlation_without_a_table_of_pairs(quie
         (lambda r: r.mean("years", confidence="0.95"), "0.5 to 0.9999"),
         (lambda r: r.mean("years", confidence=None), "0.5 to 0.9999"),
         (lambda r: r.mean("years", confidence=95), "0.5 to 0.9999"),
+        (lambda r: r.regression("years", None), "a column or a list of columns"),
+        (lambda r: r.regression("years", 5), "a column or a list of columns"),
         (lambda r: r.quantile("years", "0.5"), "between 0 and 1"),
         (lambda r: r.quantile("years", None), "between 0 and 1"),
     ],
@@ -335,6 +337,26 @@ def test_questions_without_an_answer_are_refused(
     with pytest.raises(InputContractError) as caught:
         ask(people(0))
     assert words in str(caught.value)
+
+
+@pytest.mark.parametrize("confidence", [2, 0.0, float("nan")])
+@pytest.mark.parametrize("by", [None, "note", "smsa"])
+def test_a_wrong_confidence_is_refused_where_answers_are_withheld_too(
+    golden: Path, quiet: object, confidence: float, by: str | None
+) -> None:
+    release = open_release(golden)
+    asked: list[Callable[[], object]] = [
+        lambda: release.share("rate", None, by, confidence=confidence),
+        lambda: release.crosstab("region", "size", by, confidence=confidence),
+        lambda: release.mean("wage", by, confidence=confidence),
+        lambda: release.quantile("wage", 0.5, by, confidence=confidence),
+        lambda: release.variance("wage", by, confidence=confidence),
+        lambda: release.correlation("wage", "hours", by, confidence=confidence),
+        lambda: release.regression("wage", "hours", by, confidence=confidence),
+    ]
+    for ask in asked:
+        with pytest.raises(InputContractError, match=r"0\.5 to 0\.9999"):
+            ask()
 
 
 def test_halves_of_points_are_refused(golden: Path) -> None:

@@ -157,3 +157,21 @@ def test_json_is_read_back(value: object) -> None:
     import json
 
     assert json.loads(json.dumps(read_document(json.dumps({"a": value})).value)) == {"a": value}
+
+
+@pytest.mark.parametrize(
+    ("text", "line", "came"),
+    [
+        ("a: 1\n\tb: 2\n", 2, "a tab"),
+        ("a:\n\t- b\n", 2, "a tab"),
+        ("a: 1\n---\nb: 2\n", 2, "a second document"),
+        ('a: {b: "T"\nc: 1\n', 2, "a list or mapping that is not closed before this place"),
+        ("a: [b\nc: 1\n", 2, "a list or mapping that is not closed before this place"),
+    ],
+)
+def test_frequent_slips_are_called_what_they_are(text: str, line: int, came: str) -> None:
+    with pytest.raises(ConfigError) as caught:
+        read_document(text)
+    (fault,) = caught.value.faults
+    assert (fault.line, fault.came) == (line, came)
+    assert fault.fix != "Correct the text at this place."

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from trasgo_lib.config import load_config
+from trasgo_lib.config import load_collection, load_config, load_statistics, load_training
 from trasgo_lib.errors import ConfigError, Fault, Reason
 
 GOOD = """\
@@ -394,3 +394,57 @@ def test_a_point_domain_is_a_box_or_cells(tmp_path: Path) -> None:
     )
     fault = only_fault(tmp_path, "{name: id, role: drop}", point)
     assert (fault.where, fault.required) == ("columns[home].domain.crs", "one of cells")
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "required"),
+    [
+        ("unit: row", "unit: person", "row or {column: NAME, max_rows: NUMBER}"),
+        ("missing: error", "missing: drop", "error, code or {replace: VALUE}"),
+        ("checks:", "runner: spark\nchecks:", "threads, dask or {dask: {...}}"),
+    ],
+)
+def test_a_key_that_takes_a_word_or_a_mapping_says_both(tmp_path: Path, old: str, new: str, required: str) -> None:
+    fault = only_fault(tmp_path, old, new)
+    assert (fault.required, fault.fix) == (required, f"Write {required}.")
+
+
+@pytest.mark.parametrize("key", ["queries", "model", "area"])
+def test_a_misspelt_key_of_another_kind_of_file_is_understood(tmp_path: Path, key: str) -> None:
+    written = key[:-1] + "x"
+    assert f"Did you mean `{key}`?" in only_fault(tmp_path, "checks:", f"{written}: []\nchecks:").fix
+
+
+@pytest.mark.parametrize(
+    ("key", "kind", "verb"),
+    [
+        ("queries", "a statistics file", "trasgo query"),
+        ("model", "a training file", "trasgo train"),
+        ("area", "a collection file", "trasgo collect run"),
+    ],
+)
+def test_a_file_of_another_kind_is_called_by_its_kind(tmp_path: Path, key: str, kind: str, verb: str) -> None:
+    text = f"format: 1\n{key}: {{}}\n"
+    (fault,) = faults_of(tmp_path, text)
+    assert fault.came == f"{kind}: it has `{key}`"
+    assert verb in fault.fix
+    loads = {"queries": load_statistics, "model": load_training, "area": load_collection}
+    for other, load in loads.items():
+        with pytest.raises(ConfigError) as caught:
+            load(tmp_path / "release.yaml")
+        assert (caught.value.faults[0].came == fault.came) == (other != key)
+
+
+@pytest.mark.parametrize(
+    ("text", "required", "fix"),
+    [
+        ("1.1234567", "at most 6 decimals", "Round the amount."),
+        ("0.0000001", "at most 6 decimals", "Round the amount."),
+        ("1e-999", "at most 6 decimals", "Round the amount."),
+        ("99999999999999", "at most 4611686018427.387904", "Lower the amount."),
+        ("1e999", "at most 4611686018427.387904", "Lower the amount."),
+    ],
+)
+def test_an_amount_is_told_the_one_limit_that_it_breaks(tmp_path: Path, text: str, required: str, fix: str) -> None:
+    fault = only_fault(tmp_path, 'epsilon_total: "8"', f'epsilon_total: "{text}"')
+    assert (fault.required, fault.fix) == (required, fix)

@@ -100,3 +100,12 @@ def test_domains_are_values_and_describe_themselves() -> None:
         "kind": "date", "lower": "2016-01-01", "upper": "2016-12-31", "step": "1", "unit": "days", "size": 366,
     }  # fmt: skip
     assert domain_from_description(YEAR.describe()) == YEAR
+
+
+@pytest.mark.parametrize(
+    ("upper", "fix"), [("2024-12-31", "Exchange lower and upper."), ("2025-01-01", "A domain needs at least two days.")]
+)
+def test_days_in_the_wrong_order_are_exchanged(upper: str, fix: str) -> None:
+    with pytest.raises(ConfigError) as caught:
+        DateDomain(lower="2025-01-01", upper=upper, step="1")
+    assert caught.value.faults[0].fix == fix

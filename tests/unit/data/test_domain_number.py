@@ -169,3 +169,12 @@ def test_number_domains_load_neither_pyproj_nor_h3() -> None:
 def test_edited_descriptions_are_refused(change: dict[str, object]) -> None:
     with pytest.raises(ConfigError):
         domain_from_description(NumberDomain("0", "9").describe() | change)
+
+
+@pytest.mark.parametrize(
+    ("lower", "upper", "fix"), [("9", "0", "Exchange lower and upper."), ("9", "9", "at least two values")]
+)
+def test_bounds_in_the_wrong_order_are_exchanged_and_no_constant_column(lower: str, upper: str, fix: str) -> None:
+    with pytest.raises(ConfigError) as caught:
+        NumberDomain(lower, upper, "1")
+    assert fix in caught.value.faults[0].fix

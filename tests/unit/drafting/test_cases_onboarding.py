@@ -91,3 +91,16 @@ def test_b02_b07_b25_b26_what_is_wrong_with_a_header_is_told_whole_before_a_run(
     assert "a header with the declared names" in headless and "CANARY" not in headless
     (byte,) = _examined(tmp_path, b"age,x\n1,R\xe9union\n", "age", "x")
     assert "offset 9 " in byte and "utf-8" in byte
+
+
+@pytest.mark.parametrize("content", [b"", b"a,b\n1,2\n3,4\n", b"PAR2 and more"])
+def test_a_file_that_is_no_parquet_file_but_called_so_is_told(content: bytes, tmp_path: Path) -> None:
+    path = tmp_path / "people.parquet"
+    path.write_bytes(content)
+    with pytest.raises(InputContractError) as caught:
+        read_form(path)
+    assert caught.value.faults[0].required == "a Parquet file, as its name says"
+
+
+def test_one_declared_column_is_one(tmp_path: Path) -> None:
+    assert _examined(tmp_path, "age\n1\n2\n", "age") == ["source people.csv: has the declared column and no other"]

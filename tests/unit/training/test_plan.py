@@ -67,6 +67,15 @@ def test_what_is_wrong_is_refused_at_its_key(path: str, value: Any, where: str, 
     assert all(fault.line for fault in refused.value.faults)
 
 
+def test_a_sample_that_cannot_be_drawn_is_told_with_its_limit(tmp_path: Path) -> None:
+    for value, came in ((1201, "1201, a sample of more"), (10**6, "1000000, a sample of more")):
+        with pytest.raises(ConfigError) as refused:
+            plan_of(tmp_path, _changed("model.expected_batch", value))
+        fault = next(one for one in refused.value.faults if one.where == "model.expected_batch")
+        assert fault.came == came
+        assert "at most the 900 that training may draw from" in fault.required
+
+
 def test_widths_belong_to_networks(tmp_path: Path) -> None:
     assert plan_of(tmp_path, training_file(type="network", hidden=[8, 4])).descent.shapes == ((6, 8), (9, 4), (5, 1))
     for hidden in ([], [1, 2, 3], [0], [300]):
