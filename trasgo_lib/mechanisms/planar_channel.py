@@ -19,6 +19,7 @@ from trasgo_lib.errors import ConfigError, Reason
 from trasgo_lib.mechanisms.base import ChannelFacts, TableChannel
 from trasgo_lib.mechanisms.certificate import published
 from trasgo_lib.mechanisms.geo_claim import UP, GeoClaim
+from trasgo_lib.mechanisms.planar_inverse import PlanarOperator
 from trasgo_lib.mechanisms.planar_window import (
     UNIFORM_BITS,
     VALUE_BITS,
@@ -145,6 +146,26 @@ class PlanarChannel(TableChannel):
             ConfigError: the box is larger.
         """
         return np.asarray(np.linalg.solve(self._matrix.T, histogram))
+
+    def operator(self, rows: int | None = None, columns: int | None = None) -> PlanarOperator:
+        """The law as an operator that can be undone, for lattices of any size.
+
+        Args:
+            rows: of a part of the lattice whose surroundings do not matter; default all.
+            columns: of that part; default all.
+        """
+        if rows is None or columns is None:
+            return PlanarOperator(self._lattice.rows, self._lattice.columns, self._window_shares, 0.5**UNIFORM_BITS)
+        return PlanarOperator(rows, columns, self._window_shares)
+
+    @cached_property
+    def _window_shares(self) -> NDArray[np.float64]:
+        radius = self._window.radius
+        axis = np.arange(-radius, radius + 1, dtype=np.int64) ** 2
+        squares = axis[:, None] + axis[None, :]
+        by_norm = np.zeros(2 * radius**2 + 1)
+        by_norm[self._window.norms] = np.array([float(weight) for weight in self._window.weights]) / float(WINDOW_TOTAL)
+        return np.asarray(by_norm[squares])
 
     def _draw(self, codes: NDArray[np.int32], words: NDArray[np.uint64], out: NDArray[np.int32]) -> None:
         x, y, _ = self._offsets
