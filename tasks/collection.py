@@ -6,7 +6,7 @@ import io
 import json
 import logging
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any, Literal
 
 import pyarrow.parquet as pq
@@ -28,10 +28,11 @@ from tasks.policies import IDEMPOTENT_IO, PURE, at_boundary
 from tasks.signing import previous_evidence
 from tasks.version_life import VersionLife
 from tasks.waiting import announce, bring_waiting, put_waiting
-from trasgo_lib.collection import ReportCounts, Tag, check_health, count_table, rows_of, tag_counts
-from trasgo_lib.collection.concluding import VersionCounts, conclude
+from trasgo_lib.collection import HealthCheck, ReportCounts, Tag, check_health, count_table, rows_of, tag_counts
+from trasgo_lib.collection.concluding import VersionCounts, conclude, split_over_maps
 from trasgo_lib.collection.intake import ReportFile
 from trasgo_lib.collection.package import stage_collection
+from trasgo_lib.collection.point_estimates import PointPart, conclude_points
 from trasgo_lib.collection.statement import CollectionFacts, show_rule
 from trasgo_lib.errors import CheckFailedError, ConflictError, Reason, StoreError
 from trasgo_lib.keys import KeyedDigest
@@ -104,6 +105,7 @@ def count_files(
     """Counts of known versions, and numbers of reports of unknown ones, each by tag."""
     counted: dict[Tag, ReportCounts] = {}
     unknown: Counter[Tag] = Counter()
+    shapes = session.plan.shapes
     for file in files:
         table = pq.read_table(io.BytesIO(session.restricted.get(file.key)))
         if (
@@ -112,11 +114,11 @@ def count_files(
         ):
             raise _not_as_closed(file.key)
         for tag, reports in tag_counts(table).items():
-            version = session.plan.version_of(tag)
-            if version is None:
+            shape = shapes.get(tag)
+            if shape is None:
                 unknown[tag] += reports
                 continue
-            found = count_table(version.channel, rows_of(table, tag, window))
+            found = count_table(shape, rows_of(table, tag, window))
             counted[tag] = counted[tag] + found if tag in counted else found
     return counted, unknown
 
@@ -149,7 +151,7 @@ def publish_collection(ref: CollectionRef, keys: list[str]) -> Literal["publishe
     prefix = session.prefix(ref.window)
     report = _restricted_report(facts, closing, counted, unknown)
     session.restricted.put_once(f"{prefix}/collection_report.json", json.dumps(report, indent=2).encode())
-    _advance(life, "drawn", "devices drew; their reports are counted", reports=str(facts.reports))
+    _advance(life, "drawn", "devices drew; their reports are counted", reports=str(facts.answers))
     correction, declared = life.plan.config.release.supersedes, session.config.release.supersedes
     corrects = {
         CORRECTS: "" if correction is None else correction.version,
@@ -226,17 +228,24 @@ def facts_of(
     ]
     if {part.level for part in parts} != {version.level for version in plan.versions}:
         raise too_few(window, f"fewer than {least} of some resolution")
+    points = None
+    if plan.point is not None and plan.point.tag in enough:
+        points = PointPart(plan.point.lattice, counted[plan.point.tag])
+    if not parts and points is None:
+        raise too_few(window, f"fewer than {least} points")
+    of_cells, of_points = split_over_maps(show_rule(plan), len(plan.current), has_points=points is not None)
     return CollectionFacts(
         plan=plan,
         window=window,
         parts=parts,
-        left_out=sorted(tag for tag in counted if tag not in enough),
-        tables=conclude(parts, show_rule(plan)),
+        left_out=sorted(tag for tag in counted if tag not in enough and plan.version_of(tag) is not None),
+        tables=conclude(parts, of_cells),
         health={part.tag: check_health(part.channel, part.counted, part.alphabet) for part in parts},
         created=closing.created,
         library_version=closing.library_version,
         commit=closing.commit,
         info=own.config.release,
+        points=None if points is None else conclude_points(points, of_points),
     )
 
 
@@ -260,7 +269,7 @@ def _added_up(session: CollectionSession, keys: Sequence[str]) -> tuple[dict[Tag
 def _require_healthy(session: CollectionSession, facts: CollectionFacts) -> None:
     if session.config.show.on_unhealthy == "publish":
         return
-    failed = [check for checks in facts.health.values() for check in checks if not check.is_passed]
+    failed = [check for _, check in _checks(facts) if not check.is_passed]
     if failed:
         raise CheckFailedError.of(
             Reason.CHECK_FAILED,
@@ -291,12 +300,18 @@ def _restricted_report(
         ],
         "left_out": [
             {"alphabet": tag.alphabet, "channel": tag.channel, "reports": counted[tag].reports}
-            for tag in facts.left_out
+            for tag in sorted(set(counted) - facts.tags)
         ],
         "health": [
             {"channel": tag.channel, "name": check.name, "observed": check.observed, "expected": check.expected,
              "score": check.score, "limit": check.limit, "passed": check.is_passed}
-            for tag, checks in facts.health.items()
-            for check in checks
+            for tag, check in _checks(facts)
         ],
     }  # fmt: skip
+
+
+def _checks(facts: CollectionFacts) -> Iterator[tuple[Tag, HealthCheck]]:
+    """Every health check, with what it is of."""
+    yield from ((tag, check) for tag, checks in facts.health.items() for check in checks)
+    if facts.points is not None:
+        yield facts.points.part.lattice.tag, facts.points.health

@@ -6,7 +6,8 @@ Its account is the one of its devices: each keeps a budget of its own, and the o
 from __future__ import annotations
 
 import os
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from fractions import Fraction
 from pathlib import Path
 
 from tasks.collection_closing import last_over
@@ -15,6 +16,7 @@ from tasks.places import open_records, wrapping_key
 from tasks.rotation import require_key_of
 from tasks.signing import previous_of, signing_key
 from tasks.version_life import VersionLife, now
+from trasgo_lib.amounts import Epsilon, Geo
 from trasgo_lib.budget import Cost
 from trasgo_lib.collection import CollectionPlan, read_collection
 from trasgo_lib.collection.statement import plan_digest, release_version, window_info
@@ -227,7 +229,6 @@ def open_account(records: Records, plan: WindowPlan, key: WrappingKey, actor: st
     if _is_open(records, plan.account):
         return
     require_key_of(records, key)
-    device = plan.config.device
     who = population or f"devices that answer {plan.dataset}"
     terms = AccountTerms(
         name=plan.account,
@@ -235,7 +236,7 @@ def open_account(records: Records, plan: WindowPlan, key: WrappingKey, actor: st
         unit="device",
         max_rows=1,
         composition="basic",
-        cap=Cost.of(device.lifetime_epsilon, device.delta, "0"),
+        cap=_cap_of_a_device(plan.config),
     )
     wrapped = key.wrap(new_secret(os.urandom), digest_key_context(plan.account), os.urandom)
     try:
@@ -243,6 +244,16 @@ def open_account(records: Records, plan: WindowPlan, key: WrappingKey, actor: st
     except ConflictError:
         if not _is_open(records, plan.account):
             raise
+
+
+def _cap_of_a_device(config: CollectionConfig) -> Cost:
+    """What a device spends at most: on reports of cells, and per kilometre on points."""
+    epsilon, delta = ("0", "0") if config.device is None else (config.device.lifetime_epsilon, config.device.delta)
+    if config.point is None:
+        return Cost.of(epsilon, delta)
+    point = config.point
+    per_km = 1000 * Epsilon.parse(point.lifetime_epsilon).fraction / Fraction(str(point.geo.radius_m))
+    return replace(Cost.of(epsilon, delta), geo=Geo.ceil(per_km))
 
 
 def _is_open(records: Records, name: str) -> bool:

@@ -103,8 +103,7 @@ class CollectionSession:
             key: the collector's; secret.
             today: the day, UTC.
         """
-        known = {version.tag: version.channel for version in self.plan.versions}
-        return Receiver(self.journal(key), known, self.plan.windows, today)
+        return Receiver(self.journal(key), self.plan.shapes, self.plan.windows, today)
 
 
 def today() -> date:

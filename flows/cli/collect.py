@@ -12,7 +12,7 @@ from flows.cli.console import guarded, out, say_json
 from trasgo_lib.errors import ConfigError, Reason
 
 if TYPE_CHECKING:
-    from trasgo_lib.collection import CollectionPlan, Sizing, Version
+    from trasgo_lib.collection import CollectionPlan, PointPlan, PointSizing, PointWindow, Sizing, Version
 
 app = typer.Typer(help="Collect noised H3 cells of devices.", no_args_is_help=True)
 
@@ -33,12 +33,13 @@ _RESOLUTION = typer.Option(None, "--resolution", min=0, max=15, help="Resolution
 def size(config: Path = _CONFIG, reports: str = _REPORTS, share: str = _SHARE, as_json: bool = _JSON) -> None:
     """Which cells can be told from empty ones, and how many reports that takes; opens no report."""
     with guarded(as_json):
-        from trasgo_lib.collection import read_collection, reports_needed
+        from trasgo_lib.collection import read_collection, reports_needed, size_points
         from trasgo_lib.collection import size as sized
 
         counts, wanted = _counts(reports), _share(share)
         _, plan = read_collection(config)
-        level = float(plan.config.show.level) / len(plan.current)
+        level = float(plan.config.show.level) / plan.maps
+        of_points = [] if plan.point is None else size_points(plan.point.lattice, counts, level)
         rows = [(version, sized(version.channel, count, level)) for version in plan.current for count in counts]
         needed = {version.tag: reports_needed(version.channel, wanted, level) for version in plan.current}
         if as_json:
@@ -46,17 +47,19 @@ def size(config: Path = _CONFIG, reports: str = _REPORTS, share: str = _SHARE, a
                 "levels": [
                     _level_json(version)
                     | {
-                        "sizes": [_size_json(found) for of, found in rows if of is version],
+                        "sizes": [_fields(found) for of, found in rows if of is version],
                         "share": wanted,
                         "reports_needed": needed[version.tag],
                     }
                     for version in plan.current
-                ]
+                ],
+                "points": [_fields(found) for found in of_points],
             }
             say_json(document)
             return
         _print_plan(plan)
-        _print_sizes(rows)
+        if rows:
+            _print_sizes(rows)
         for version in plan.current:
             out.print(
                 f"\nA cell with {100 * wanted:.4g} % of all devices is shown nine times in ten from "
@@ -64,6 +67,8 @@ def size(config: Path = _CONFIG, reports: str = _REPORTS, share: str = _SHARE, a
             )
         if len(plan.current) > 1:
             out.print(f"Devices are split over {len(plan.current)} levels: these are reports of one level.")
+        if of_points:
+            _print_points(of_points)
 
 
 @app.command("simulate")
@@ -78,13 +83,13 @@ def simulate(
     with guarded(as_json):
         import hashlib
 
-        from trasgo_lib.collection import check_health, make_world, read_collection
+        from trasgo_lib.collection import check_health, make_world, read_collection, simulate_points
         from trasgo_lib.collection import simulate as simulated
 
         _, plan = read_collection(config)
         root = hashlib.sha256(key.encode("utf-8")).digest()
         world = make_world(plan, devices, root)
-        level = float(plan.config.show.level) / len(plan.current)
+        level = float(plan.config.show.level) / plan.maps
         rows: list[dict[str, object]] = []
         for number, window in enumerate(simulated(plan, world, windows, root)):
             shown = window.found.shown(level)
@@ -104,11 +109,17 @@ def simulate(
                     "healthy": all(check.is_passed for check in checks),
                 }
             )
+        of_points = [] if plan.point is None else simulate_points(plan, plan.point, world, windows, root)
+        points = [_of_points(number, window) for number, window in enumerate(of_points, 1)]
         if as_json:
-            say_json({"devices": devices, "windows": rows})
+            say_json({"devices": devices, "windows": rows, "points": points})
             return
         _print_plan(plan)
-        _print_windows(rows)
+        if rows:
+            _print_windows(rows)
+        if points:
+            out.print("\nPoints:" if rows else "Points:")
+            _print_windows(points)
 
 
 @app.command("alphabet")
@@ -152,8 +163,59 @@ def _print_plan(plan: CollectionPlan) -> None:
         out.print(f"  {claim.mechanism}, epsilon {claim.epsilon.text} a report{extra}")
         if version.choice:
             out.print(f"  chosen because {version.choice}")
-    caps = plan.caps
-    out.print(f"A device spends at most {caps.daily.text} a day and {caps.lifetime.text} ever.\n")
+    if (caps := plan.caps) is not None:
+        out.print(f"A device spends at most {caps.daily.text} a day and {caps.lifetime.text} ever.\n")
+    if (point := plan.point) is not None:
+        _print_point_plan(point)
+
+
+def _print_point_plan(point: PointPlan) -> None:
+    domain, cells = point.domain, point.lattice.alphabet
+    out.print(
+        f"Points: a lattice of {domain.columns:,} x {domain.rows:,} cells of {domain.step_m} m, "
+        f"{point.lattice.shape.report_bytes} bytes a point"
+    )
+    out.print(f"  planar_laplace, epsilon {point.epsilon.text} a point at {point.radius_m} m")
+    out.print(f"  a map of {len(cells.cells):,} cells of resolution {cells.resolution}")
+    if point.cells_cut:
+        out.print(
+            f"  {point.cells_cut:,} cells of the area are left out: they do not lie whole within point.box, two steps "
+            "from its edge"
+        )
+    out.print(
+        f"A device spends at most {point.daily.text} a day and {point.lifetime.text} ever on points, at "
+        f"{point.radius_m} m.\n"
+    )
+
+
+def _of_points(number: int, window: PointWindow) -> dict[str, object]:
+    table = window.found.table
+    largest = set(window.truth[: len(table.alphabet.cells)].argsort()[-10:].tolist())
+    return {
+        "window": number,
+        "resolution": table.alphabet.resolution,
+        "reports": table.reports,
+        "mean_error": window.mean_error,
+        "expected_error": window.expected_error,
+        "covered": window.covered,
+        "shown": int(table.shown.sum()),
+        "shown_but_empty": int((table.shown & (window.truth == 0)).sum()),
+        "ten_largest_shown": sum(bool(table.shown[slot]) for slot in largest),
+        "healthy": window.found.health.is_passed,
+    }
+
+
+def _print_points(sizes: list[PointSizing]) -> None:
+    table = Table("points", "a cell's share", "error", "shown from", "shown", box=None)
+    for one in sizes:
+        row = (f"{one.share:.2%}", f"{one.standard_error:.3%}", _percent(one.floor), "yes" if one.is_told else "no")
+        table.add_row(f"{one.points:,}", *row)
+    out.print("\nPoints, of a cell in the middle, if devices were spread evenly over the box:")
+    out.print(table)
+    out.print(
+        f"\nThe noise makes the variance of a share {sizes[-1].times_counting:,.1f} times that of counting devices; a "
+        "coarser step_m lowers it."
+    )
 
 
 def _print_sizes(rows: list[tuple[Version, Sizing]]) -> None:
@@ -211,7 +273,7 @@ def _level_json(version: Version) -> dict[str, object]:
     }
 
 
-def _size_json(found: Sizing) -> dict[str, object]:
+def _fields(found: Sizing | PointSizing) -> dict[str, object]:
     return {name: getattr(found, name) for name in found.__slots__}
 
 

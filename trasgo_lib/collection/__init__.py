@@ -10,6 +10,9 @@ fine; ``alphabet.to_json()``, ``alphabet.names()``, ``alphabet.nobody``, ``alpha
 
 On a device ``Client(plan, device_key, state).report(latitude, longitude, day)`` gives a ``Report`` (``to_json()`` for
 the way to the collector: alphabet_version, channel_version, window, pseudonym, and ``slot`` or ``bits`` as hex text).
+``Client.point`` gives the same of a noised point: its slot is a cell of the lattice ``plan.point.lattice``, whose
+version stands for the alphabet's. ``plan.shapes`` are the answers that are taken, by tag; ``conclude_points`` undoes
+the noise.
 
 Tables: ``report_schema(channel, in_transport=...)``; a collector drops rows of one ``(pseudonym, window)`` but the
 first, then ``without_pseudonyms``. ``rows_of(table, tag, window)``, ``tag_counts(table)``.
@@ -26,7 +29,7 @@ from trasgo_lib.collection.alphabet import MAX_CELLS, Alphabet
 from trasgo_lib.collection.building import REPORT_MECHANISMS, build_report_channel, choose, rebuild_report_channel
 from trasgo_lib.collection.caps import DeviceCaps
 from trasgo_lib.collection.channels import MemoisedChannel, ReportChannel, SlotChannel, UnaryChannel, repeated_epsilon
-from trasgo_lib.collection.client import Client, PointReport
+from trasgo_lib.collection.client import Client
 from trasgo_lib.collection.compile import compile_collection, read_collection
 from trasgo_lib.collection.counting import BAD_BITS, BAD_SLOT, ReportCounts, count_answers, count_table
 from trasgo_lib.collection.device_budget import DeviceState, MemoBook
@@ -34,6 +37,7 @@ from trasgo_lib.collection.estimating import Frequencies, combine, estimate
 from trasgo_lib.collection.health import HealthCheck, check_health, reports_to_notice
 from trasgo_lib.collection.hierarchy import ConsistentLevel, reconcile
 from trasgo_lib.collection.plan import CollectionPlan, Version
+from trasgo_lib.collection.point_sizing import PointSizing, size_points
 from trasgo_lib.collection.points import PointPlan
 from trasgo_lib.collection.reports import (
     PSEUDONYM,
@@ -47,7 +51,7 @@ from trasgo_lib.collection.reports import (
     without_pseudonyms,
 )
 from trasgo_lib.collection.shuffling import ShuffleBound, shuffle_bound
-from trasgo_lib.collection.simulation import World, make_world, simulate, whereabouts
+from trasgo_lib.collection.simulation import PointWindow, World, make_world, simulate, simulate_points, whereabouts
 from trasgo_lib.collection.sizing import Sizing, reports_needed, size
 from trasgo_lib.collection.windows import Windows
 
@@ -69,7 +73,8 @@ __all__ = [
     "MemoBook",
     "MemoisedChannel",
     "PointPlan",
-    "PointReport",
+    "PointSizing",
+    "PointWindow",
     "Report",
     "ReportChannel",
     "ReportCounts",
@@ -101,7 +106,9 @@ __all__ = [
     "rows_of",
     "shuffle_bound",
     "simulate",
+    "simulate_points",
     "size",
+    "size_points",
     "tag_counts",
     "whereabouts",
     "without_pseudonyms",

@@ -35,6 +35,11 @@ Kind = Literal["slot", "bits"]
 _VERSION_HEX = 32
 
 
+def slot_bytes(slots: int) -> int:
+    """Bytes of an answer that names one of so many slots."""
+    return 2 if slots <= 1 << 16 else 4
+
+
 @dataclass(frozen=True, slots=True)
 class ChannelClaim:
     """What a channel claims and what its integers prove.
@@ -93,7 +98,7 @@ class ReportChannel(ABC):
     @property
     def report_bytes(self) -> int:
         """Bytes of a report's answer."""
-        return packed_bytes(self.slots) if self.kind == "bits" else (2 if self.slots <= 1 << 16 else 4)
+        return packed_bytes(self.slots) if self.kind == "bits" else slot_bytes(self.slots)
 
     @cached_property
     def version(self) -> str:

@@ -8,7 +8,6 @@ each label: answers for different slots never share words.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from datetime import date
 
 import numpy as np
@@ -24,32 +23,6 @@ _BEYOND = "beyond"
 """What labels the response for all cells beyond the memory: ``other``, and none that a visited slot shares."""
 
 
-@dataclass(frozen=True, slots=True)
-class PointReport:
-    """One noised point of one device.
-
-    Args:
-        channel_version: digest of the lattice and its weights.
-        window: first day of its window, year-month-day.
-        code: the noised cell of the lattice.
-        pseudonym: of the device in this window, another one than that of its report.
-    """
-
-    channel_version: str
-    window: str
-    code: int
-    pseudonym: str
-
-    def to_json(self) -> dict[str, str | int]:
-        """Strict JSON for the way to the collector."""
-        return {
-            "channel_version": self.channel_version,
-            "window": self.window,
-            "point": self.code,
-            "pseudonym": self.pseudonym,
-        }
-
-
 class Client:
     """One device. Holds its key and what it has spent.
 
@@ -62,11 +35,17 @@ class Client:
     def __init__(self, plan: CollectionPlan, device_key: bytes, state: DeviceState | None = None) -> None:
         self._plan, self._key = plan, device_key
         self.state = DeviceState() if state is None else state
-        self._version = plan.current[self._level()]
+        self._version = plan.current[self._level()] if plan.current else None
 
     @property
     def version(self) -> Version:
-        """How this device reports: of several levels, the one that its key decides."""
+        """How this device reports: of several levels, the one that its key decides.
+
+        Raises:
+            ConfigError: the collection asks for points only.
+        """
+        if self._version is None:
+            raise _not_asked("channel", "a collection with reports of cells")
         return self._version
 
     def report(self, latitude: float, longitude: float, day: date) -> Report:
@@ -78,15 +57,19 @@ class Client:
             day: today, by UTC as windows are.
 
         Raises:
+            ConfigError: the collection asks for points only.
             InputContractError: off the globe, missing or infinite, or a day before the first window.
             BudgetError: the window was answered already, or a budget is spent; nothing is drawn.
         """
+        version, caps = self.version, self._plan.caps
+        if caps is None:
+            raise TypeError("reports of cells have caps")
         window = self._window(day)
         slot = self._slot(latitude, longitude)
-        channel, (alphabet, code) = self._version.channel, self._version.tag
+        channel, (alphabet, code) = version.channel, version.tag
         self.state, fits = charge_report(
             self.state,
-            self._plan.caps,
+            caps,
             channel,
             version=f"{alphabet}/{code}",
             window=window,
@@ -97,7 +80,7 @@ class Client:
         answer = self._answer(channel, slot if fits else None, window)
         return Report(alphabet, code, window, answer, self._pseudonym("report", window))
 
-    def point(self, latitude: float, longitude: float, day: date) -> PointReport:
+    def point(self, latitude: float, longitude: float, day: date) -> Report:
         """The noised point of a window, through planar Laplace noise; charged before it is drawn.
 
         Args:
@@ -112,17 +95,16 @@ class Client:
         """
         point = self._plan.point
         if point is None:
-            raise ConfigError.of(
-                Reason.BAD_PARAMETER, "point", required="a collection with points", came="none", fix="Declare `point`."
-            )
+            raise _not_asked("point", "a collection with points")
         window = self._window(day)
         code = point.domain.encode(np.array([latitude]), np.array([longitude]), outside="clip")
         self.state = charge_point(
             self.state, point.epsilon, point.daily, point.lifetime, window=window, day=day.isoformat()
         )
-        stream = Keystream(self._key, "point", point.version, window, int(code[0]))
+        # another pseudonym than that of the report: the collector cannot put the two together by it
+        stream = Keystream(self._key, "point", *point.tag, window, int(code[0]))
         drawn = int(point.channel.sample(code, stream)[0])
-        return PointReport(point.version, window, drawn, self._pseudonym("point", window))
+        return Report(*point.tag, window, drawn, self._pseudonym("point", window))
 
     def _window(self, day: date) -> str:
         if day < self._plan.windows.first_day:
@@ -139,16 +121,16 @@ class Client:
         """The slot at this device's level: a parent of the finest slot, never encoded anew."""
         finest = self._plan.finest
         slot = finest.encode(np.array([latitude]), np.array([longitude]))
-        return int(finest.slots_in(self._version.alphabet)[slot[0]])
+        return int(finest.slots_in(self.version.alphabet)[slot[0]])
 
     def _answer(self, channel: ReportChannel, slot: int | None, window: str) -> int | bytes:
         label = _BEYOND if slot is None else slot
-        places = np.array([self._version.alphabet.other if slot is None else slot], dtype=np.int32)
-        fresh = Keystream(self._key, "report", *self._version.tag, window, label)
+        places = np.array([self.version.alphabet.other if slot is None else slot], dtype=np.int32)
+        fresh = Keystream(self._key, "report", *self.version.tag, window, label)
         if isinstance(channel, SlotChannel):
             return int(channel.draw(places, fresh)[0])
         if isinstance(channel, MemoisedChannel):
-            permanent = channel.permanent.draw(places, Keystream(self._key, "permanent", *self._version.tag, label))
+            permanent = channel.permanent.draw(places, Keystream(self._key, "permanent", *self.version.tag, label))
             return bytes(channel.freshen(permanent, fresh)[0])
         if isinstance(channel, UnaryChannel):
             return bytes(channel.draw(places, fresh)[0])
@@ -159,10 +141,14 @@ class Client:
         return int.from_bytes(derive(self._key, "level", levels)[:8], "big") % levels
 
     def _memo(self, label: int | str) -> str:
-        return derive(self._key, "memo", *self._version.tag, label).hex()[:PSEUDONYM_HEX]
+        return derive(self._key, "memo", *self.version.tag, label).hex()[:PSEUDONYM_HEX]
 
     def _pseudonym(self, purpose: str, window: str) -> str:
         return derive(self._key, "pseudonym", self._plan.config.release.dataset, purpose, window).hex()[:PSEUDONYM_HEX]
 
     def __repr__(self) -> str:
         return "Client(...)"
+
+
+def _not_asked(key: str, required: str) -> ConfigError:
+    return ConfigError.of(Reason.BAD_PARAMETER, key, required=required, came="none", fix=f"Declare `{key}`.")

@@ -14,7 +14,15 @@ from trasgo_lib.collection.caps import DeviceCaps, fits_lifetime, lifetime_cost
 from trasgo_lib.collection.plan import CollectionPlan, Version
 from trasgo_lib.collection.points import compile_points
 from trasgo_lib.collection.windows import Windows
-from trasgo_lib.config import ChannelSpec, CollectionConfig, KeyPath, LoadedCollection, load_collection
+from trasgo_lib.config import (
+    ChannelSpec,
+    CollectionConfig,
+    DeviceSpec,
+    KeyPath,
+    LoadedCollection,
+    PointSpec,
+    load_collection,
+)
 from trasgo_lib.errors import ConfigError, Fault, Reason
 from trasgo_lib.plan import FaultCollector, check_roots, check_runner
 
@@ -47,7 +55,7 @@ def compile_collection(loaded: LoadedCollection) -> CollectionPlan:
     except ConfigError as error:
         raise ConfigError(*(loaded.placed(fault, ("area",)) for fault in error.faults)) from None
     versions = []
-    for position, spec in enumerate((config.channel, *config.accepted)):
+    for position, spec in enumerate(() if config.channel is None else (config.channel, *config.accepted)):
         path = ("channel",) if not position else ("accepted", position - 1)
         for level, alphabet in enumerate(alphabets):
             try:
@@ -55,20 +63,15 @@ def compile_collection(loaded: LoadedCollection) -> CollectionPlan:
             except ConfigError as error:
                 faults.extend(loaded.placed(fault, path) for fault in error.faults)
                 break
-    caps = DeviceCaps(
-        Epsilon.parse(config.device.daily_epsilon),
-        Epsilon.parse(config.device.lifetime_epsilon),
-        config.device.accounting,
-        Delta.parse(config.device.delta, zero=True),
-        config.device.memoised_cells,
-    )
+    caps = None if config.device is None else _caps(config.device)
     windows = Windows(date.fromisoformat(config.window.first_day), config.window.days, config.window.late_days)
     point = None
     try:
-        point = None if config.point is None else compile_points(config.point)
+        point = None if config.point is None else compile_points(config.point, finest)
     except ConfigError as error:
-        faults.extend(loaded.placed(fault, ("point",)) for fault in error.faults)
-    faults.extend(loaded.placed(fault, ("device",)) for fault in _unaffordable(versions, caps))
+        faults.extend(loaded.placed(fault, _place_of(fault)) for fault in error.faults)
+    if caps is not None:
+        faults.extend(loaded.placed(fault, ("device",)) for fault in _unaffordable(versions, caps))
     places = FaultCollector(loaded)
     check_roots(config, places, _private_folders(config))
     check_runner(config, places, asks_ledger=False)
@@ -79,7 +82,23 @@ def compile_collection(loaded: LoadedCollection) -> CollectionPlan:
     if len(set(tags)) < len(tags):
         fault = Fault(Reason.BAD_PARAMETER, "accepted", "channels that differ", "the same twice", "Remove one.")
         raise ConfigError(loaded.placed(fault, ("accepted",)))
-    return CollectionPlan(config, tuple(versions), windows, caps, point)
+    return CollectionPlan(config, alphabets, tuple(versions), windows, caps, point)
+
+
+def _place_of(fault: Fault) -> KeyPath:
+    """The key of the section ``point`` that a fault is of, or the section."""
+    name = fault.where.removeprefix("point.").removeprefix("domain.").partition(".")[0]
+    return ("point", name) if name in PointSpec.model_fields else ("point",)
+
+
+def _caps(device: DeviceSpec) -> DeviceCaps:
+    return DeviceCaps(
+        Epsilon.parse(device.daily_epsilon),
+        Epsilon.parse(device.lifetime_epsilon),
+        device.accounting,
+        Delta.parse(device.delta, zero=True),
+        device.memoised_cells,
+    )
 
 
 def _finest(loaded: LoadedCollection) -> Alphabet:

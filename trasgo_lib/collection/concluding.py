@@ -57,6 +57,20 @@ class ShowRule:
     confidence: float
 
 
+def split_over_maps(rule: ShowRule, levels: int, *, has_points: bool) -> tuple[ShowRule, ShowRule]:
+    """The rule for the maps of cells together, and that for the map of points: the level is that of all maps.
+
+    Args:
+        rule: of the window.
+        levels: how many resolutions reports of cells have.
+        has_points: whether there is a map of points.
+    """
+    if not has_points:
+        return rule, rule
+    maps = levels + 1
+    return replace(rule, level=rule.level * levels / maps), replace(rule, level=rule.level / maps)
+
+
 @dataclass(frozen=True, slots=True)
 class LevelTable:
     """The estimates of one resolution, as they are published.
@@ -91,6 +105,10 @@ class LevelTable:
             figures = (rounded_text(float(column[slot])) for column in columns)
             yield (str(self.alphabet.resolution), name, *figures, "true" if self.shown[slot] else "false")
 
+    def rounded(self) -> LevelTable:
+        """The table with the figures that are published, so that whoever has them draws the same from them."""
+        return self.as_told(list(self.rows()))
+
     def as_told(self, rows: Sequence[Sequence[str]]) -> LevelTable:
         """The same table with the figures of a CSV file, in which everything else that is published is drawn.
 
@@ -124,12 +142,14 @@ def conclude(parts: Sequence[VersionCounts], rule: ShowRule) -> tuple[LevelTable
     over them: the probability that an empty cell is shown is that of all maps together.
 
     Args:
-        parts: at least one version of every resolution.
+        parts: at least one version of every resolution; or none, where points are asked alone.
         rule: what decides which cells are shown.
 
     Raises:
         InputContractError: a version without reports, or of other slots.
     """
+    if not parts:
+        return ()
     levels = sorted({part.level for part in parts})
     alphabets = [next(part.alphabet for part in parts if part.level == level) for level in levels]
     found = [
@@ -144,7 +164,7 @@ def conclude(parts: Sequence[VersionCounts], rule: ShowRule) -> tuple[LevelTable
         for level in levels
     ]
     if len(found) == 1:
-        return (_rounded(_alone(alphabets[0], found[0], rule)),)
+        return (_alone(alphabets[0], found[0], rule).rounded(),)
     tables = []
     for one, frequencies in zip(reconcile(alphabets, found, rule.level / len(levels)), found, strict=True):
         reach = normal_point(rule.confidence) * one.standard_error
@@ -152,13 +172,8 @@ def conclude(parts: Sequence[VersionCounts], rule: ShowRule) -> tuple[LevelTable
             one.alphabet, frequencies.reports, frequencies.weights, one.shares, one.standard_error,
             one.shares - reach, one.shares + reach, one.adjusted, _cells_only(one.alphabet, one.shown),
         )  # fmt: skip
-        tables.append(_rounded(table))
+        tables.append(table.rounded())
     return tuple(tables)
-
-
-def _rounded(table: LevelTable) -> LevelTable:
-    """The table with the figures that are published, so that whoever has them draws the same from them."""
-    return table.as_told(list(table.rows()))
 
 
 def _alone(alphabet: Alphabet, found: Frequencies, rule: ShowRule) -> LevelTable:

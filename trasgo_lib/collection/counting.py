@@ -11,7 +11,8 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from trasgo_lib.collection.bits import Packed, packed_bytes
-from trasgo_lib.collection.channels import Kind, ReportChannel
+from trasgo_lib.collection.channels import Kind
+from trasgo_lib.collection.reports import ReportShape
 from trasgo_lib.errors import InputContractError, Reason
 
 _LANE_ROWS = 255
@@ -44,9 +45,9 @@ class ReportCounts:
     refused: Mapping[str, int] = field(default_factory=dict)
 
     @classmethod
-    def empty(cls, channel: ReportChannel) -> Self:
+    def empty(cls, shape: ReportShape) -> Self:
         """Nothing counted yet."""
-        return cls(channel.kind, np.zeros(channel.slots, dtype=np.int64))
+        return cls(shape.kind, np.zeros(shape.slots, dtype=np.int64))
 
     def __add__(self, other: ReportCounts) -> Self:
         """Both together.
@@ -76,48 +77,48 @@ class ReportCounts:
         return cls(document["kind"], counts, int(document["reports"]), dict(document["refused"]))
 
 
-def count_answers(channel: ReportChannel, answers: NDArray[np.unsignedinteger]) -> ReportCounts:
+def count_answers(shape: ReportShape, answers: NDArray[np.unsignedinteger]) -> ReportCounts:
     """Count answers of one channel: slots [rows], or packed uint8[rows, bytes].
 
     A slot that the alphabet has not, and a set bit behind the last slot, come from no honest client: such reports are
     refused one by one and counted by reason.
     """
-    if channel.kind == "slot":
-        return _count_slots(answers, channel.slots)
-    return _count_bits(np.asarray(answers, dtype=np.uint8), channel.slots)
+    if shape.kind == "slot":
+        return _count_slots(answers, shape.slots)
+    return _count_bits(np.asarray(answers, dtype=np.uint8), shape.slots)
 
 
-def count_table(channel: ReportChannel, table: pa.Table | pa.RecordBatch) -> ReportCounts:
+def count_table(shape: ReportShape, table: pa.Table | pa.RecordBatch) -> ReportCounts:
     """Count a table of reports of one tag (see ``reports``); its versions and windows are the caller's to check.
 
     Raises:
         InputContractError: no column of answers, or answers of the wrong type or width.
     """
-    total = ReportCounts.empty(channel)
-    for answers in _answers(channel, table):
-        total += count_answers(channel, answers)
+    total = ReportCounts.empty(shape)
+    for answers in _answers(shape, table):
+        total += count_answers(shape, answers)
     return total
 
 
-def _answers(channel: ReportChannel, table: pa.Table | pa.RecordBatch) -> Iterator[NDArray[np.unsignedinteger]]:
+def _answers(shape: ReportShape, table: pa.Table | pa.RecordBatch) -> Iterator[NDArray[np.unsignedinteger]]:
     """Answers of each chunk, without a copy."""
-    name = "bits" if channel.kind == "bits" else "slot"
+    name = "bits" if shape.kind == "bits" else "slot"
     if name not in table.schema.names:
         raise _mismatch(f"a column {name}", ", ".join(table.schema.names))
     column = table.column(name)
     kind = table.schema.field(name).type
-    if channel.kind == "bits":
-        if not pa.types.is_fixed_size_binary(kind) or kind.byte_width != channel.report_bytes:
-            raise _mismatch(f"{channel.report_bytes} bytes a report", str(kind))
+    if shape.kind == "bits":
+        if not pa.types.is_fixed_size_binary(kind) or kind.byte_width != shape.report_bytes:
+            raise _mismatch(f"{shape.report_bytes} bytes a report", str(kind))
     elif kind not in (pa.uint16(), pa.uint32()):
         raise _mismatch("slots as uint16 or uint32", str(kind))
     if column.null_count:
         raise _mismatch("an answer in every report", "missing ones")
     for chunk in column.chunks if isinstance(column, pa.ChunkedArray) else [column]:
-        if channel.kind == "slot":
+        if shape.kind == "slot":
             yield chunk.to_numpy(zero_copy_only=True)
         else:
-            width, first = channel.report_bytes, chunk.offset
+            width, first = shape.report_bytes, chunk.offset
             whole = np.frombuffer(chunk.buffers()[1], dtype=np.uint8) if len(chunk) else np.empty(0, np.uint8)
             yield whole[first * width : (first + len(chunk)) * width].reshape(-1, width)
 

@@ -12,6 +12,9 @@ from dataclasses import dataclass
 from math import ceil, sqrt
 from statistics import NormalDist
 
+import numpy as np
+from numpy.typing import NDArray
+
 from trasgo_lib.collection.alphabet import Alphabet
 from trasgo_lib.collection.channels import ReportChannel
 from trasgo_lib.collection.counting import ReportCounts
@@ -29,10 +32,11 @@ class HealthCheck:
 
     Args:
         name: ``set_bits`` (total of set bits), ``nobody`` (count of the slot nobody is in), ``least_count`` (the
-            smallest count of any slot).
-        observed: what was counted.
-        expected: what honest clients give on average; for ``least_count`` the least that they can.
-        score: how many standard errors lie between; signed.
+            smallest count of any slot), ``least_share`` (of points, the estimate furthest below 0).
+        observed: what was counted; of points, the devices of that estimate.
+        expected: what honest clients give on average; for ``least_count`` and ``least_share`` the least that they can.
+        score: how many standard errors lie between; of points, how many times what noise alone is sure to stay within.
+            Signed.
         limit: size of the score from which the check fails.
         is_passed: whether it is within.
         words: what it means, for people.
@@ -73,6 +77,25 @@ def check_health(
         asked.append(("nobody", observed, n * q, n * q * (1 - q), _two_sided(share)))
     asked.append(("least_count", int(counted.counts.min()), n * q, n * q * (1 - q), _one_sided(share / d)))
     return tuple(_check(*facts) for facts in asked if facts[2] >= _FEW_EXPECTED)
+
+
+def share_check(points: int, shares: NDArray[np.float64], bound: NDArray[np.float64]) -> HealthCheck:
+    """Whether noised points follow their declared noise, as far as that can be seen.
+
+    No share is below 0, so no estimate is below 0 by more than noise leaves. Clients with less noise than declared make
+    such estimates, beside crowded places; clients with more noise look like devices that are further apart, and are not
+    noticed.
+
+    Args:
+        points: how many there are.
+        shares: float64[slots], unbiased estimates.
+        bound: float64[slots], how far any of them falls below its truth with a probability of ``FALSE_ALARM`` at most.
+    """
+    lowest = int(np.argmin(shares / bound))
+    score = float(shares[lowest] / bound[lowest])
+    is_passed = score >= -1
+    observed = round(float(shares[lowest]) * points)
+    return HealthCheck("least_share", observed, 0.0, score, 1.0, is_passed, _WORDS["least_share"][is_passed])
 
 
 def reports_to_notice(
@@ -125,6 +148,11 @@ _WORDS = {
     "least_count": (
         "A slot is named less often than noise alone names it: some clients do not answer as declared.",
         "No slot is named less often than noise alone names it.",
+    ),
+    "least_share": (
+        "The points of some cell lie closer together than the declared noise lets them: some clients use less noise, "
+        "another version, or make their points up.",
+        "No cell's points lie closer together than the declared noise lets them.",
     ),
 }
 

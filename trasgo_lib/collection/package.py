@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import json
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +15,7 @@ import pyarrow.parquet as pq
 from trasgo_lib.collection.concluding import CSV_HEADER, LevelTable
 from trasgo_lib.collection.geojson import fault_of, geojson_bytes
 from trasgo_lib.collection.pages import Told, map_page, map_svg, report_text
+from trasgo_lib.collection.point_estimates import PointPart
 from trasgo_lib.collection.standards import crate_facts, standards_of
 from trasgo_lib.collection.statement import CollectionFacts, statement_document
 from trasgo_lib.data.cells import cell_rings
@@ -31,7 +33,16 @@ from trasgo_lib.release import (
     documents,
     write_staged,
 )
-from trasgo_lib.release.collection_file import CHANNELS, COUNTS, MAP_PAGE, alphabet_key, geojson_key, map_key
+from trasgo_lib.release.collection_file import (
+    CHANNELS,
+    COUNTS,
+    MAP_PAGE,
+    POINT_MAP_PAGE,
+    alphabet_key,
+    geojson_key,
+    map_key,
+    points_of,
+)
 from trasgo_lib.release.crate import CRATE, crate_of
 from trasgo_lib.release.envelope import envelope_bytes, signed_statement
 from trasgo_lib.release.manifest import sums_text
@@ -56,6 +67,17 @@ def counts_document(facts: CollectionFacts) -> dict[str, Any]:
             }
             for part in facts.parts
         ],
+        **({} if facts.points is None else {"points": _point_counts(facts.points.part)}),
+    }
+
+
+def _point_counts(part: PointPart) -> dict[str, Any]:
+    """How many points each lattice cell got, from south to north and west to east."""
+    return {
+        "lattice": part.lattice.tag.alphabet,
+        "channel": part.lattice.tag.channel,
+        "reports": part.counted.reports,
+        "counts": part.counted.counts.tolist(),
     }
 
 
@@ -73,6 +95,7 @@ def channels_document(facts: CollectionFacts) -> dict[str, Any]:
             }
             for part in facts.parts
         ],
+        **({} if facts.points is None else {"points": facts.points.part.lattice.to_json()}),
     }
 
 
@@ -113,38 +136,59 @@ def stage_collection(facts: CollectionFacts, work: Path, signing: Signing | None
     Raises:
         CheckFailedError: the forms of the data do not say the same.
     """
-    statement, rows = statement_document(facts), csv_rows(tuple(facts.tables))
-    told = Told(statement, facts.parts, facts.tables, facts.health)
-    data = [write_staged(key, content, work) for key, content in _data_files(facts, rows).items()]
+    statement = statement_document(facts)
+    told = Told(statement, facts.parts, facts.tables, facts.health, facts.points)
+    data = [write_staged(key, content, work) for key, content in _data_files(facts).items()]
     described = [write_staged(key, content, work) for key, content in _other_files(facts, told).items()]
     described += standards_of(facts, data, statement, work)
-    return _listed(facts, [*data, *described], work, signing)
+    return _listed(facts, statement, [*data, *described], work, signing)
 
 
 def drawn_files(told: Told) -> dict[str, bytes]:
     """The report and the maps, by path: what follows from published figures and nothing else."""
-    maps = {map_key(table.alphabet.resolution): map_svg(told, table).encode() for table in told.tables}
-    return {REPORT: report_text(told).encode(), MAP_PAGE: map_page(told).encode(), **maps}
+    files = {REPORT: report_text(told)}
+    if told.tables:
+        files[MAP_PAGE] = map_page(told, told.tables[-1])
+    files |= {map_key(table.alphabet.resolution): map_svg(told, table) for table in told.tables}
+    if told.points is not None:
+        table = told.points.table
+        files[POINT_MAP_PAGE] = map_page(told, table)
+        files[map_key(table.alphabet.resolution, of_points=True)] = map_svg(told, table)
+    return {path: text.encode() for path, text in files.items()}
 
 
-def _data_files(facts: CollectionFacts, rows: list[tuple[str, ...]]) -> dict[str, bytes]:
-    dataset, tables = facts.dataset, tuple(facts.tables)
-    written = io.BytesIO()
-    pq.write_table(parquet_table(rows), written)
-    files = {
-        data_key(dataset, "parquet"): written.getvalue(),
-        data_key(dataset, "csv"): csv_bytes(rows),
-        COUNTS: documents.dump(counts_document(facts), "collection_counts"),
-    }
-    files |= {geojson_key(dataset, table.alphabet.resolution): geojson_bytes(table) for table in tables}
-    _require_equal(files, dataset, tables)
+def tables_by_name(
+    dataset: str, tables: Sequence[LevelTable], points: LevelTable | None
+) -> dict[str, tuple[LevelTable, ...]]:
+    """The tables of reports of cells and that of points, each by the name of its data files.
+
+    Args:
+        dataset: name of the collection.
+        tables: of reports of cells, coarse to fine.
+        points: of noised points, or None.
+    """
+    found = {dataset: tuple(tables)} if tables else {}
+    return found if points is None else {**found, points_of(dataset): (points,)}
+
+
+def _data_files(facts: CollectionFacts) -> dict[str, bytes]:
+    named = tables_by_name(facts.dataset, facts.tables, None if facts.points is None else facts.points.table)
+    files = dict[str, bytes]()
+    for name, tables in named.items():
+        rows, written = csv_rows(tables), io.BytesIO()
+        pq.write_table(parquet_table(rows), written)
+        files |= {data_key(name, "parquet"): written.getvalue(), data_key(name, "csv"): csv_bytes(rows)}
+    files[COUNTS] = documents.dump(counts_document(facts), "collection_counts")
+    for name, tables in named.items():
+        files |= {geojson_key(name, table.alphabet.resolution): geojson_bytes(table) for table in tables}
+        _require_equal(files, name, tables)
     return files
 
 
 def _other_files(facts: CollectionFacts, told: Told) -> dict[str, bytes]:
     alphabets = {
         alphabet_key(table.alphabet.version): documents.dump(table.alphabet.to_json(), "alphabet")
-        for table in facts.tables
+        for table in (*facts.tables, *([] if facts.points is None else [facts.points.table]))
     }
     return {
         CHANNELS: documents.dump(channels_document(facts), "collection_channels"),
@@ -173,10 +217,12 @@ def _require_equal(files: dict[str, bytes], dataset: str, tables: tuple[LevelTab
         )
 
 
-def _listed(facts: CollectionFacts, staged: list[StagedFile], work: Path, signing: Signing | None) -> StagedPackage:
+def _listed(
+    facts: CollectionFacts, statement: dict[str, Any], staged: list[StagedFile], work: Path, signing: Signing | None
+) -> StagedPackage:
     if signing is not None:
         staged.append(write_staged(SIGNING_KEY, signing.key.public.to_pem(), work))
-    crate = crate_of(crate_facts(facts), staged, is_signed=signing is not None)
+    crate = crate_of(crate_facts(facts, statement), staged, is_signed=signing is not None)
     staged.append(write_staged(CRATE, documents.dump(crate, "crate"), work))
     staged.append(write_staged(SUMS, sums_text(staged).encode(), work))
     key_id = None if signing is None else signing.key.public.key_id
@@ -186,7 +232,7 @@ def _listed(facts: CollectionFacts, staged: list[StagedFile], work: Path, signin
         "version": facts.version,
         "supersedes": None if facts.info.supersedes is None else facts.info.supersedes.version,
         "created": facts.created,
-        "rows": facts.reports,
+        "rows": facts.answers,
         "columns": list(CSV_HEADER),
         "library_version": facts.library_version,
         "commit": facts.commit,

@@ -17,15 +17,10 @@ from trasgo_lib.collection.concluding import (
     reports_per_cell,
 )
 from trasgo_lib.collection.health import HealthCheck
+from trasgo_lib.collection.point_estimates import PointMap
 from trasgo_lib.collection.reports import Tag
 from trasgo_lib.collection.sizing import REPORTS_PER_CELL
-from trasgo_lib.collection.statement import (
-    CAUTION,
-    GUARANTEE,
-    LEDGER,
-    NOT_COVERED,
-    POINT,
-)
+from trasgo_lib.collection.words import CAUTION, LEDGER
 from trasgo_lib.data.cells import cell_rings
 from trasgo_lib.reporting.cell_map import MapCell, draw_cells, percent
 from trasgo_lib.reporting.map_page import MapPage, MapRow
@@ -55,12 +50,14 @@ class Told:
         parts: channels and counts of each version.
         tables: the published figures, coarse to fine.
         health: the checks of each version.
+        points: the published figures of noised points, or None.
     """
 
     statement: Mapping[str, Any]
     parts: Sequence[VersionCounts]
     tables: Sequence[LevelTable]
     health: Mapping[Tag, Sequence[HealthCheck]]
+    points: PointMap | None = None
 
     @property
     def window(self) -> str:
@@ -76,25 +73,30 @@ class Told:
 
 
 def map_svg(told: Told, table: LevelTable) -> str:
-    """The static map of one resolution."""
-    caption = f"{told.statement['title']}, {told.window}, H3 resolution {table.alphabet.resolution}"
+    """The static map of one resolution, or that of points."""
+    of_points = ", noised points" if _is_of_points(told, table) else ""
+    caption = f"{told.statement['title']}, {told.window}, H3 resolution {table.alphabet.resolution}{of_points}"
     return draw_cells(map_cells(table), caption).svg + "\n"
 
 
-def map_page(told: Told) -> str:
-    """The interactive map of the finest resolution."""
-    statement, table = told.statement, told.tables[-1]
+def map_page(told: Told, table: LevelTable) -> str:
+    """An interactive map: of the finest resolution, or of points."""
+    statement, resolution = told.statement, table.alphabet.resolution
     order = _largest_first(table)
     names = table.alphabet.names()
+    of_points = _is_of_points(told, table)
+    lead = (
+        f"{table.reports:,} devices sent a place each, noised before it left the device. The noise is undone on "
+        f"average, and what is left of it is told for each H3 cell (resolution {resolution})."
+        if of_points
+        else f"{statement['reports']:,} devices reported one H3 cell each (resolution {resolution}), "
+        "noised before it left the device."
+    )
     return MapPage(
         title=statement["title"],
-        above=f"Heat map of noised reports, {told.window}",
-        lead=(
-            f"{statement['reports']:,} devices reported one H3 cell each (resolution {table.alphabet.resolution}), "
-            "noised before it left the device.",
-            f"{len(order)} of {len(table.alphabet.cells)} cells stand out from the noise.",
-        ),
-        facts=_key_facts(told, table),
+        above=f"Heat map of noised {'points' if of_points else 'reports'}, {told.window}",
+        lead=(lead, f"{len(order)} of {len(table.alphabet.cells)} cells stand out from the noise."),
+        facts=_facts_of_points(told, table) if of_points else _key_facts(told, table),
         cells=map_cells(table),
         rows=[MapRow(names[slot], _share(table, slot), _interval(table, slot)) for slot in order],
         interval=told.interval,
@@ -111,58 +113,106 @@ def report_text(told: Told) -> str:
     lines = [f"# {statement['title']}", "", f"{window}. {statement['description']}".strip(), ""]
     if (earlier := statement["supersedes"]) is not None:
         lines += [f"Takes the place of version {earlier['version']} ({earlier['reason']}): {earlier['note']}", ""]
-    lines += [GUARANTEE, "", f"**{CAUTION}**", "", "## Estimates", ""]
-    for table in told.tables:
-        order = _largest_first(table)
-        names = table.alphabet.names()
-        lines += [
-            f"Resolution {table.alphabet.resolution}: {table.reports:,} reports, {len(order)} of "
-            f"{len(table.alphabet.cells)} cells are shown.",
-            "",
-            f"| cell | share | {told.interval} |",
-            "|---|---|---|",
-            *(f"| {names[slot]} | {_share(table, slot)} | {_interval(table, slot)} |" for slot in order[:_MOST_LISTED]),
-            "",
-        ]
-        if len(order) > _MOST_LISTED:
-            lines += [f"These are the {_MOST_LISTED} largest; the table holds all.", ""]
-    lines += ["## How to read it", "", *(f"- {note}" for note in reading_notes(told, told.tables[-1])), ""]
+    lines += [statement["guarantee"], "", f"**{CAUTION}**", "", "## Estimates", ""]
+    tables = [*told.tables, *([] if told.points is None else [told.points.table])]
+    for table in tables:
+        lines += _listed(told, table)
+    notes = dict.fromkeys(note for table in _read_tables(told) for note in reading_notes(told, table))
+    lines += ["## How to read it", "", *(f"- {note}" for note in notes), ""]
     lines += ["## What it cost", "", *(f"- {line}" for line in _costs(told)), f"- {LEDGER}", ""]
-    lines += ["## Not covered", "", *(f"- {line}" for line in NOT_COVERED)]
+    lines += ["## Not covered", "", *(f"- {line}" for line in statement["not_covered"])]
     return "\n".join(lines) + "\n"
+
+
+def _read_tables(told: Told) -> list[LevelTable]:
+    """The tables that have an interactive map."""
+    return [*told.tables[-1:], *([] if told.points is None else [told.points.table])]
+
+
+def _listed(told: Told, table: LevelTable) -> list[str]:
+    order, names = _largest_first(table), table.alphabet.names()
+    what = "points" if _is_of_points(told, table) else "reports"
+    lines = [
+        f"Resolution {table.alphabet.resolution}: {table.reports:,} {what}, {len(order)} of "
+        f"{len(table.alphabet.cells)} cells are shown.",
+        "",
+        f"| cell | share | {told.interval} |",
+        "|---|---|---|",
+        *(f"| {names[slot]} | {_share(table, slot)} | {_interval(table, slot)} |" for slot in order[:_MOST_LISTED]),
+        "",
+    ]
+    if len(order) > _MOST_LISTED:
+        lines += [f"These are the {_MOST_LISTED} largest; the table holds all.", ""]
+    return lines
+
+
+def _is_of_points(told: Told, table: LevelTable) -> bool:
+    return told.points is not None and table is told.points.table
 
 
 def reading_notes(told: Told, table: LevelTable) -> list[str]:
     """What a reader of the map has to know."""
     level, left_out = float(told.statement["show"]["level"]), len(told.statement["left_out"])
-    rule, tied, (steady, fine) = reports_per_cell(table), linkage(table), REPORTS_PER_CELL
-    enough = (
-        "meets both rules of thumb" if rule.is_fine else "meets the first only" if rule.is_steady else "meets neither"
-    )
+    of_points = _is_of_points(told, table)
     rows = [
         f"A cell is shown when its estimate clears its error: with probability {1 - level:.3g} no cell in "
         "which nobody was is shown.",
         "Shades show shares that are all at least 0 and together 1 (norm-sub), which is best for a map and biased; the "
         "table holds unbiased shares with their intervals, so the two differ a little.",
         "Sums over cells are best made from the column share, in which negative estimates balance positive ones.",
-        f"There are {rule.average:,.0f} reports for each cell: that {enough} ({steady:,} to show more than the largest "
-        f"cells, {fine:,} to show most).",
+        _ABOUT_POINTS if of_points else _enough(table),
+        *_tied(table, "cells of the map of points" if of_points else "cells"),
     ]
-    if tied.small:
-        rows.append(
-            f"{len(tied.small)} shown cells could hold fewer than {SMALL_POPULATION} devices: think of who lives there "
-            "before you draw conclusions on them."
-        )
-    elif tied.shown:
-        rows.append(
-            f"No shown cell could be tied to fewer than {SMALL_POPULATION} reporting devices; the smallest has at "
-            f"least {tied.least_devices:,}."
-        )
-    failed = dict.fromkeys(check.words for checks in told.health.values() for check in checks if not check.is_passed)
+    health = [*told.health.values(), *([] if told.points is None else [[told.points.health]])]
+    failed = dict.fromkeys(check.words for checks in health for check in checks if not check.is_passed)
     rows += [f"A check of the clients failed, and this was published all the same: {words}" for words in failed]
-    if left_out:
+    if left_out and not of_points:
         rows.append(f"{left_out} client versions sent too few reports to be used, and are left out.")
     return rows
+
+
+_ABOUT_POINTS = (
+    "A cell of the map of points is the lattice cells whose centres it holds. Whoever was outside the box of the "
+    "lattice, or in a cell that does not lie whole within it, counts as `other`."
+)
+
+
+def _enough(table: LevelTable) -> str:
+    rule, (steady, fine) = reports_per_cell(table), REPORTS_PER_CELL
+    enough = (
+        "meets both rules of thumb" if rule.is_fine else "meets the first only" if rule.is_steady else "meets neither"
+    )
+    return (
+        f"There are {rule.average:,.0f} reports for each cell: that {enough} ({steady:,} to show more than the largest "
+        f"cells, {fine:,} to show most)."
+    )
+
+
+def _tied(table: LevelTable, cells: str) -> list[str]:
+    tied = linkage(table)
+    if tied.small:
+        return [
+            f"{len(tied.small)} shown {cells} could hold fewer than {SMALL_POPULATION} devices: think of who lives "
+            "there before you draw conclusions on them."
+        ]
+    if not tied.shown:
+        return []
+    one = cells.replace("cells", "cell", 1)
+    return [
+        f"No shown {one} could be tied to fewer than {SMALL_POPULATION} reporting devices; the smallest has at "
+        f"least {tied.least_devices:,}."
+    ]
+
+
+def _facts_of_points(told: Told, table: LevelTable) -> list[tuple[str, object]]:
+    point = told.statement["point"]
+    error = float(np.median(table.standard_error[: len(table.alphabet.cells)]))
+    return [
+        (f"Epsilon of a point at {point['radius_m']} m", point["epsilon"]),
+        ("Lifetime cap of a device", f"{point['lifetime_epsilon']} at {point['radius_m']} m"),
+        ("Points", f"{table.reports:,}"),
+        ("Usual standard error", percent(error)),
+    ]
 
 
 def _key_facts(told: Told, table: LevelTable) -> list[tuple[str, object]]:
@@ -192,11 +242,13 @@ def _costs(told: Told) -> list[str]:
             f"{claim.mechanism} at resolution {part.alphabet.resolution}: epsilon {claim.certified:f} a report, and "
             f"one report a window{more} ({part.counted.reports:,} reports)."
         )
-    rows.append(f"A device stops before its reports together pass epsilon {_lifetime(told)}.")
+    if told.statement["device"] is not None:
+        rows.append(f"A device stops before its reports together pass epsilon {_lifetime(told)}.")
     if (point := told.statement.get("point")) is not None:
         rows.append(
-            f"{POINT} Epsilon {point['epsilon']} a point at {point['radius_m']} m, at most {point['lifetime_epsilon']} "
-            "ever."
+            f"{point['words']} Epsilon {point['certified_epsilon']} a point for lattice cells {point['radius_m']} m "
+            f"apart (for places that far apart, before they are put into cells: {point['epsilon_of_raw_places']}), one "
+            f"point a window, at most {point['lifetime_epsilon']} at that distance ever."
         )
     return rows
 

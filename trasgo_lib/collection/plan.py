@@ -14,7 +14,7 @@ from trasgo_lib.collection.alphabet import Alphabet
 from trasgo_lib.collection.caps import DeviceCaps
 from trasgo_lib.collection.channels import ReportChannel
 from trasgo_lib.collection.points import PointPlan
-from trasgo_lib.collection.reports import Tag
+from trasgo_lib.collection.reports import ReportShape, Tag
 from trasgo_lib.collection.windows import Windows
 from trasgo_lib.config import CollectionConfig
 from trasgo_lib.plan import canonical_digest
@@ -50,16 +50,19 @@ class CollectionPlan:
 
     Args:
         config: the file's models, for what is published and where.
-        versions: every accepted way of reporting; current ones first, by level.
+        alphabets: of the area, coarse to fine; the last one is what devices encode with.
+        versions: every accepted way of reporting cells; current ones first, by level; none where points are asked
+            alone.
         windows: spans of days.
-        caps: what one device may spend.
-        point: noised places beside the cells, or None.
+        caps: what one device may spend on reports of cells, or None where it makes none.
+        point: noised points, or None.
     """
 
     config: CollectionConfig
+    alphabets: tuple[Alphabet, ...]
     versions: tuple[Version, ...]
     windows: Windows
-    caps: DeviceCaps
+    caps: DeviceCaps | None
     point: PointPlan | None = None
     _by_tag: Mapping[Tag, Version] = field(init=False, repr=False, compare=False)
 
@@ -72,11 +75,6 @@ class CollectionPlan:
         return tuple(version for version in self.versions if version.is_current)
 
     @property
-    def alphabets(self) -> tuple[Alphabet, ...]:
-        """The alphabets, coarse to fine; the last one is what devices encode with."""
-        return tuple(version.alphabet for version in self.current)
-
-    @property
     def finest(self) -> Alphabet:
         """What devices encode with; coarser slots are parents of its slots."""
         return self.alphabets[-1]
@@ -86,6 +84,17 @@ class CollectionPlan:
         return self._by_tag.get(tag)
 
     @property
+    def shapes(self) -> dict[Tag, ReportShape]:
+        """What answers look like, of everything that is taken: reports of cells, and points."""
+        points = {} if self.point is None else {self.point.tag: self.point.lattice.shape}
+        return {**{version.tag: version.channel for version in self.versions}, **points}
+
+    @property
+    def maps(self) -> int:
+        """How many maps are made of a window: one a resolution, and one of points."""
+        return len(self.current) + (self.point is not None)
+
+    @property
     def digest(self) -> str:
         """SHA-256 over everything that gives a report its meaning and a device its limits, hex."""
         return canonical_digest(
@@ -93,8 +102,8 @@ class CollectionPlan:
                 "format": 1,
                 "tags": [list(version.tag) for version in self.versions],
                 "window": {"first_day": self.windows.first_day.isoformat(), "days": self.windows.days},
-                "device": self.config.device.model_dump(mode="json"),
-                "point": None if self.point is None else self.point.version,
+                "device": None if self.config.device is None else self.config.device.model_dump(mode="json"),
+                "point": None if self.point is None else _point_json(self.point),
             }
         )
 
@@ -114,14 +123,16 @@ class CollectionPlan:
                 for version in self.versions
             ],
             "window": self.config.window.model_dump(mode="json"),
-            "device": self.config.device.model_dump(mode="json"),
+            "device": None if self.config.device is None else self.config.device.model_dump(mode="json"),
             "point": None if self.point is None else _point_json(self.point),
         }
 
 
 def _point_json(point: PointPlan) -> dict[str, Any]:
     return {
-        "version": point.version,
+        "alphabet": point.tag.alphabet,
+        "channel": point.tag.channel,
+        "resolution": point.lattice.alphabet.resolution,
         "domain": point.domain.describe(),
         "epsilon": point.epsilon.text,
         "radius_m": point.radius_m,

@@ -11,21 +11,57 @@ Tables of bits and of slots are apart, since their channels are. All rows of a s
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import NamedTuple, Protocol
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from trasgo_lib.collection.channels import ReportChannel
+from trasgo_lib.collection.channels import Kind, slot_bytes
 
 PSEUDONYM = "pseudonym"
 PSEUDONYM_HEX = 32
 
 
+class ReportShape(Protocol):
+    """What the answer of a report looks like, whatever it went through."""
+
+    @property
+    def kind(self) -> Kind:
+        """``slot`` or ``bits``."""
+
+    @property
+    def slots(self) -> int:
+        """How many slots an answer is over."""
+
+    @property
+    def report_bytes(self) -> int:
+        """Bytes of an answer."""
+
+
+@dataclass(frozen=True, slots=True)
+class SlotShape:
+    """The answer names one of so many slots.
+
+    Args:
+        slots: how many.
+    """
+
+    slots: int
+    kind: Kind = "slot"
+
+    @property
+    def report_bytes(self) -> int:
+        """Bytes of an answer."""
+        return slot_bytes(self.slots)
+
+
 class Tag(NamedTuple):
-    """What says how a report is to be read: versions of its alphabet and of its channel."""
+    """What says how a report is to be read: versions of its alphabet and of its channel.
+
+    Of a noised point the lattice stands for the alphabet.
+    """
 
     alphabet: str
     channel: str
@@ -39,7 +75,7 @@ class Report:
         alphabet_version: version of its alphabet.
         channel_version: version of its channel.
         window: first day of its window, year-month-day.
-        answer: the noised slot, or packed bits.
+        answer: the noised slot (of a point: the lattice cell), or packed bits.
         pseudonym: of the device in this window only; the collector drops it.
     """
 
@@ -63,24 +99,24 @@ class Report:
         }
 
 
-def report_schema(channel: ReportChannel, *, in_transport: bool = False) -> pa.Schema:
+def report_schema(shape: ReportShape, *, in_transport: bool = False) -> pa.Schema:
     """The columns of a table of reports.
 
     Args:
-        channel: what they went through.
+        shape: of their answers.
         in_transport: whether they still have pseudonyms.
     """
     answer = (
-        pa.field("bits", pa.binary(channel.report_bytes), nullable=False)
-        if channel.kind == "bits"
-        else pa.field("slot", pa.uint16() if channel.report_bytes == 2 else pa.uint32(), nullable=False)
+        pa.field("bits", pa.binary(shape.report_bytes), nullable=False)
+        if shape.kind == "bits"
+        else pa.field("slot", pa.uint16() if shape.report_bytes == 2 else pa.uint32(), nullable=False)
     )
     texts = ["alphabet_version", "channel_version", "window", *([PSEUDONYM] if in_transport else [])]
     return pa.schema([*(pa.field(name, pa.string(), nullable=False) for name in texts), answer])
 
 
 def report_table(
-    channel: ReportChannel,
+    shape: ReportShape,
     tag: Tag,
     window: str,
     answers: NDArray[np.unsignedinteger],
@@ -89,19 +125,19 @@ def report_table(
     """A table of reports of one tag and window.
 
     Args:
-        channel: what they went through.
+        shape: of their answers.
         tag: versions of alphabet and channel.
         window: first day of the window, year-month-day.
         answers: as the channel drew them: slots [rows], or packed uint8[rows, bytes].
         pseudonyms: one a row, or None for tables that are kept.
     """
     rows = len(answers)
-    schema = report_schema(channel, in_transport=pseudonyms is not None)
+    schema = report_schema(shape, in_transport=pseudonyms is not None)
     texts = [pa.repeat(pa.scalar(text), rows) for text in (*tag, window)]
     if pseudonyms is not None:
         texts.append(pa.array(pseudonyms, pa.string()))
     kind = schema.field(len(schema) - 1).type
-    if channel.kind == "bits":
+    if shape.kind == "bits":
         flat = np.ascontiguousarray(answers, dtype=np.uint8)
         answer = pa.FixedSizeBinaryArray.from_buffers(kind, rows, [None, pa.py_buffer(flat)])
     else:

@@ -13,9 +13,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from trasgo_lib.collection.channels import MemoisedChannel, ReportChannel, SlotChannel, UnaryChannel
+from trasgo_lib.collection.concluding import ShowRule
 from trasgo_lib.collection.counting import ReportCounts, count_answers
 from trasgo_lib.collection.estimating import Frequencies, estimate
 from trasgo_lib.collection.plan import CollectionPlan, Version
+from trasgo_lib.collection.point_estimates import PointMap, PointPart, conclude_points
+from trasgo_lib.collection.points import PointPlan
 from trasgo_lib.noise import Keystream, permutation
 
 _AT_HOME, _AT_WORK = 0.6, 0.3
@@ -138,6 +141,76 @@ def simulate(plan: CollectionPlan, world: World, windows: int, key: bytes) -> It
                 counted += count_answers(version.channel, given)
             truth = np.bincount(slots, minlength=version.alphabet.slots) / max(1, len(members))
             yield Window(version, truth, counted, estimate(version.channel, counted, tag=version.tag))
+
+
+@dataclass(frozen=True, slots=True)
+class PointWindow:
+    """The noised points of one simulated window.
+
+    Args:
+        truth: float64[slots], true shares of the devices by H3 cell.
+        found: what is published of them.
+        expected_error: what the standard errors say the mean absolute error should be.
+    """
+
+    truth: NDArray[np.float64] = field(repr=False)
+    found: PointMap
+    expected_error: float
+
+    @property
+    def mean_error(self) -> float:
+        """Mean absolute error over slots."""
+        return float(np.abs(self.found.table.share - self.truth).mean())
+
+    @property
+    def covered(self) -> float:
+        """Share of slots whose interval holds the truth."""
+        table = self.found.table
+        return float(np.mean((table.low <= self.truth) & (self.truth <= table.high)))
+
+
+def simulate_points(
+    plan: CollectionPlan, point: PointPlan, world: World, windows: int, key: bytes
+) -> Iterator[PointWindow]:
+    """Noised points of all devices through the real channel, window by window.
+
+    A device is somewhere in its cell: at the lattice cell that its number and slot decide.
+
+    Args:
+        plan: the collection.
+        point: its points.
+        world: its devices.
+        windows: how many.
+        key: as in ``make_world``.
+    """
+    lattice = point.lattice
+    order, starts = _lattice_cells_by_slot(plan, point)
+    share = _uniform(Keystream(key, "place"), world.devices)
+    level = float(plan.config.show.level) / plan.maps
+    for window in range(windows):
+        slot = whereabouts(world, window, key)
+        size = starts[slot + 1] - starts[slot]
+        codes = order[starts[slot] + (share * size).astype(np.int64)].astype(np.int32)
+        drawn = lattice.channel.sample(codes, Keystream(key, "point", window, lattice.tag.channel))
+        counted = count_answers(lattice.shape, drawn.astype(np.uint32))
+        found = conclude_points(PointPart(lattice, counted), ShowRule(level, float(plan.config.show.confidence)))
+        truth = np.bincount(lattice.places[codes], minlength=lattice.alphabet.slots) / world.devices
+        yield PointWindow(truth, found, float(np.sqrt(2 / np.pi) * found.table.standard_error.mean()))
+
+
+def _lattice_cells_by_slot(plan: CollectionPlan, point: PointPlan) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Lattice cells in the order of the finest slots they lie in, and where each slot's begin.
+
+    A slot without any, as ``nobody``, gets the lattice cell in the south-west corner.
+    """
+    centres = point.domain.decode(np.arange(point.domain.size, dtype=np.int32))
+    slots = plan.finest.encode(*centres)
+    counts = np.bincount(slots, minlength=plan.finest.slots)
+    missing = np.flatnonzero(counts == 0)
+    slots, cells = np.concatenate([slots, missing]), np.concatenate([np.arange(point.domain.size), 0 * missing])
+    order = np.argsort(slots, kind="stable")
+    starts = np.concatenate([[0], np.cumsum(np.bincount(slots, minlength=plan.finest.slots))])
+    return cells[order], starts
 
 
 def answers(

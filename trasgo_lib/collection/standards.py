@@ -7,10 +7,10 @@ from datetime import date, timedelta
 from pathlib import Path
 from typing import Any
 
-from trasgo_lib.collection.statement import GUARANTEE, CollectionFacts
+from trasgo_lib.collection.statement import CollectionFacts
 from trasgo_lib.config import Period
-from trasgo_lib.release import StagedFile, documents, write_staged
-from trasgo_lib.release.collection_file import CHANNELS, COUNTS, MAP_PAGE
+from trasgo_lib.release import REPORT, StagedFile, documents, write_staged
+from trasgo_lib.release.collection_file import CHANNELS, COUNTS, MAP_PAGE, POINT_MAP_PAGE
 from trasgo_lib.release.crate import CrateFacts
 from trasgo_lib.reporting import metadata
 
@@ -32,9 +32,10 @@ def standards_of(
         dataset=facts.dataset,
         version=facts.version,
         created=facts.created,
-        rows=facts.reports,
+        rows=facts.answers,
         data=data,
-        privacy_in_words=claim_in_words(statement["device"]),
+        privacy_in_words=claim_in_words(statement),
+        pages=("codebook.md", REPORT, *pages_of(statement)),
     )
     yield write_staged(metadata.CODEBOOK, metadata.cells_codebook(description, statement), work)
     yield write_staged(metadata.CSVW, documents.dump(metadata.cells_csvw(description), "csvw"), work)
@@ -43,14 +44,30 @@ def standards_of(
     yield write_staged(metadata.DCAT, documents.dump(metadata.dcat_document(description), "dcat"), work)
 
 
-def claim_in_words(device: Mapping[str, Any]) -> str:
+def claim_in_words(statement: Mapping[str, Any]) -> str:
     """What metadata say of the loss of a device.
 
     Args:
-        device: its caps, as the statement has them.
+        statement: the content of ``statement.json``.
     """
-    at = f" at delta {device['delta']}" if device["accounting"] == "zcdp" else ""
-    return f"A device spends at most epsilon {device['lifetime_epsilon']}{at} on all its reports. {GUARANTEE}"
+    rows, device, point = [], statement["device"], statement.get("point")
+    if device is not None:
+        at = f" at delta {device['delta']}" if device["accounting"] == "zcdp" else ""
+        rows.append(f"A device spends at most epsilon {device['lifetime_epsilon']}{at} on all its reports.")
+    if point is not None:
+        cap, radius = point["lifetime_epsilon"], point["radius_m"]
+        rows.append(f"A device spends at most epsilon {cap} at {radius} m on all its points.")
+    return " ".join([*rows, statement["guarantee"]])
+
+
+def pages_of(statement: Mapping[str, Any]) -> tuple[str, ...]:
+    """The interactive maps of a window.
+
+    Args:
+        statement: the content of ``statement.json``.
+    """
+    of_points = (statement.get("point") or {}).get("estimates") is not None
+    return (*([MAP_PAGE] if statement["versions"] else []), *([POINT_MAP_PAGE] if of_points else []))
 
 
 def period_of(window: str, days: int) -> Period:
@@ -63,9 +80,8 @@ def period_of(window: str, days: int) -> Period:
     return Period(start=window, end=(date.fromisoformat(window) + timedelta(days=days - 1)).isoformat())
 
 
-def crate_facts(facts: CollectionFacts) -> CrateFacts:
+def crate_facts(facts: CollectionFacts, statement: dict[str, Any]) -> CrateFacts:
     """What research metadata say of a window."""
-    device = facts.plan.config.device
     return CrateFacts(
         info=facts.info,
         dataset=facts.dataset,
@@ -74,14 +90,26 @@ def crate_facts(facts: CollectionFacts) -> CrateFacts:
         library_version=facts.library_version,
         commit=facts.commit,
         made="estimates from reports that devices had noised, counted at the office",
-        conditions=claim_in_words(device.model_dump()),
-        claims={name: getattr(device, name) for name in CLAIMS},
+        conditions=claim_in_words(statement),
+        claims=claims_of(statement),
         names=_NAMES,
     )
 
 
-CLAIMS = ("daily_epsilon", "lifetime_epsilon", "delta")
-"""Caps of a device that research metadata repeat, under the names that they have in the statement."""
+def claims_of(statement: Mapping[str, Any]) -> dict[str, str]:
+    """Caps of a device that research metadata repeat, under the names that they have in the statement.
+
+    Args:
+        statement: the content of ``statement.json``.
+    """
+    device, point = statement["device"], statement.get("point")
+    claims = (
+        {} if device is None else {name: str(device[name]) for name in ("daily_epsilon", "lifetime_epsilon", "delta")}
+    )
+    if point is not None:
+        claims |= {f"point_{name}": str(point[name]) for name in ("daily_epsilon", "lifetime_epsilon", "radius_m")}
+    return claims
+
 
 _NAMES = {
     ".parquet": "estimated shares of cells, Parquet",
@@ -92,5 +120,6 @@ _NAMES = {
     COUNTS: "counts of noised reports, from which every estimate follows",
     CHANNELS: "channels that reports went through",
     MAP_PAGE: "interactive map, without network",
+    POINT_MAP_PAGE: "interactive map of noised points, without network",
 }
 """What files are, where it is something else than in a release of rows."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from decimal import Decimal
 from typing import Any
 
 from trasgo_lib.collection.concluding import (
@@ -16,63 +17,23 @@ from trasgo_lib.collection.concluding import (
 )
 from trasgo_lib.collection.health import HealthCheck
 from trasgo_lib.collection.plan import CollectionPlan
+from trasgo_lib.collection.point_estimates import PointMap
 from trasgo_lib.collection.points import PointPlan
 from trasgo_lib.collection.reports import Tag
 from trasgo_lib.collection.shuffling import shuffle_bound
+from trasgo_lib.collection.words import (
+    ASSUMPTIONS,
+    POINT,
+    POINT_LEFT_OUT,
+    SHUFFLE_DELTA,
+    SHUFFLE_SOURCE,
+    memoisation_words,
+    words_of,
+)
 from trasgo_lib.config import ReleaseInfo, Supersedes
+from trasgo_lib.mechanisms.planar_channel import PlanarChannel
 from trasgo_lib.plan import canonical_digest
 from trasgo_lib.release.corrections import supersedes_of
-
-GUARANTEE = (
-    "Each device noised its own slot before anything left it: whoever sees a report, the collector included, learns of "
-    "the place behind it at most what the stated epsilon of a report allows, against any other place. Nobody but the "
-    "device ever held a coordinate."
-)
-
-NOT_COVERED = (
-    "that a device takes part, in which windows, with which alphabet and channel, and through which client group",
-    "the network: addresses are seen by whoever carries a report; the collector stores none",
-    "clients that do not follow the declared channel, by fault or on purpose",
-    "when a device that keeps permanent responses changed its cell, or came back to an earlier one: reports through "
-    "the same response look alike",
-    "places that a device reports in several windows: losses of windows add up to the stated lifetime cap",
-    "other collections that a device answers: each has caps of its own, and they add up",
-)
-
-CAUTION = (
-    "A small or negative estimate, and a cell that is not shown, do not say that nobody was there: noise hides what is "
-    "smaller than the stated errors."
-)
-
-LEDGER = (
-    "No account is charged for this release: every report carries the loss its device paid for it, and counting, "
-    "estimating and publishing them, once or again, adds nothing."
-)
-
-POINT = (
-    "Devices are also asked for a place with planar Laplace noise, which is not in this release. Its loss is for two "
-    "places that far apart, and comes on top of that of the cells: whoever sees both learns what both allow."
-)
-
-WORDS: Mapping[str, Any] = {
-    "guarantee": GUARANTEE,
-    "neighbours": "a device reports another place, or the same one; everything else is the same",
-    "ledger": LEDGER,
-    "not_covered": list(NOT_COVERED),
-    "interval": "each by itself, over the noise of the devices; shares are of the devices that reported",
-    "caution": CAUTION,
-}
-"""What every statement says alike, by key."""
-
-SHUFFLE_DELTA = 1e-6
-SHUFFLE_SOURCE = "Feldman, McMillan and Talwar (2021), Theorem 3.1"
-
-ASSUMPTIONS = (
-    "someone other than the analyst takes away who sent a report, when, and in which order",
-    "every counted report of the window is in one shuffled batch, and follows its declared channel",
-    "it is asked of this window alone: windows share the permanent responses that devices keep, and no bound over "
-    "several windows follows from theirs",
-)
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,6 +51,7 @@ class CollectionFacts:
         library_version: version of this library.
         commit: source revision, or ``unknown``.
         info: what the file says of the release, with the version of this window and the one that it corrects.
+        points: what is published of noised points, or None.
     """
 
     plan: CollectionPlan
@@ -102,6 +64,7 @@ class CollectionFacts:
     library_version: str
     commit: str
     info: ReleaseInfo
+    points: PointMap | None = None
 
     @property
     def dataset(self) -> str:
@@ -115,13 +78,19 @@ class CollectionFacts:
 
     @property
     def reports(self) -> int:
-        """Reports that were counted."""
+        """Reports of cells that were counted."""
         return sum(part.counted.reports for part in self.parts)
 
     @property
-    def rule(self) -> ShowRule:
-        """What decides which cells are shown."""
-        return show_rule(self.plan)
+    def tags(self) -> frozenset[Tag]:
+        """What the counted reports and points carry."""
+        points = () if self.points is None else (self.points.part.lattice.tag,)
+        return frozenset((*(part.tag for part in self.parts), *points))
+
+    @property
+    def answers(self) -> int:
+        """Reports of cells and points that were counted."""
+        return self.reports + (0 if self.points is None else self.points.table.reports)
 
 
 def release_version(plan: CollectionPlan, window: str) -> str:
@@ -166,6 +135,7 @@ def statement_document(facts: CollectionFacts) -> dict[str, Any]:
     """The content of ``statement.json``, format 1."""
     plan = facts.plan
     info, device = facts.info, plan.config.device
+    words = words_of(has_cells=device is not None, has_points=plan.point is not None)
     return {
         "format": 1,
         "kind": "collection",
@@ -176,12 +146,14 @@ def statement_document(facts: CollectionFacts) -> dict[str, Any]:
         "supersedes": supersedes_of(info),
         "window": {"first_day": facts.window, "days": plan.windows.days, "late_days": plan.windows.late_days},
         "model": "local",
-        "guarantee": WORDS["guarantee"],
+        "guarantee": words["guarantee"],
         "unit": "device",
-        "neighbours": WORDS["neighbours"],
+        "neighbours": words["neighbours"],
         "versions": [_version(facts, part) for part in facts.parts],
         "left_out": [{"alphabet": tag.alphabet, "channel": tag.channel} for tag in facts.left_out],
-        "device": {
+        "device": None
+        if device is None
+        else {
             "reports_per_window": 1,
             "daily_epsilon": device.daily_epsilon,
             "lifetime_epsilon": device.lifetime_epsilon,
@@ -189,34 +161,23 @@ def statement_document(facts: CollectionFacts) -> dict[str, Any]:
             "delta": device.delta,
             "memoised_cells": device.memoised_cells,
         },
-        **({} if plan.point is None else {"point": _point(plan.point)}),
-        "ledger": WORDS["ledger"],
+        **({} if plan.point is None else {"point": _point(plan.point, facts.points)}),
+        "ledger": words["ledger"],
         "shuffled": _shuffled(facts),
-        "not_covered": list(WORDS["not_covered"]),
+        "not_covered": words["not_covered"],
         "reports": facts.reports,
         "show": {
             "level": plan.config.show.level,
             "confidence": plan.config.show.confidence,
             "least_reports": plan.config.show.least_reports,
         },
-        "interval": WORDS["interval"],
-        "caution": WORDS["caution"],
-        "reports_per_cell": [
-            {
-                "resolution": one.resolution,
-                "average": round(one.average, 1),
-                "steady": one.is_steady,
-                "fine": one.is_fine,
-            }
-            for one in (reports_per_cell(table) for table in facts.tables)
-        ],
+        "interval": words["interval"],
+        "caution": words["caution"],
+        "reports_per_cell": [_each_cell(table) for table in facts.tables],
         # how many cells and not which: the statement stays when the estimates are taken back
         "linkage": {
             "small_population": SMALL_POPULATION,
-            "levels": [
-                {"resolution": one.resolution, "shown": one.shown, "least": one.least_devices, "small": len(one.small)}
-                for one in (linkage(table) for table in facts.tables)
-            ],
+            "levels": [_linkage(table) for table in facts.tables],
         },
         "created": facts.created,
         "library_version": facts.library_version,
@@ -224,14 +185,63 @@ def statement_document(facts: CollectionFacts) -> dict[str, Any]:
     }
 
 
-def _point(point: PointPlan) -> dict[str, str]:
+def _each_cell(table: LevelTable) -> dict[str, Any]:
+    one = reports_per_cell(table)
     return {
-        "version": point.version,
+        "resolution": one.resolution,
+        "average": round(one.average, 1),
+        "steady": one.is_steady,
+        "fine": one.is_fine,
+    }
+
+
+def _linkage(table: LevelTable) -> dict[str, Any]:
+    one = linkage(table)
+    return {"resolution": one.resolution, "shown": one.shown, "least": one.least_devices, "small": len(one.small)}
+
+
+def _point(point: PointPlan, found: PointMap | None) -> dict[str, Any]:
+    return {
+        "version": point.tag.channel,
+        "lattice": point.tag.alphabet,
+        "mechanism": point.channel.name,
         "epsilon": point.epsilon.text,
         "radius_m": point.radius_m,
+        **point_losses(point.channel, point.radius_m),
+        "points_per_window": 1,
         "daily_epsilon": point.daily.text,
         "lifetime_epsilon": point.lifetime.text,
-        "words": POINT,
+        "words": POINT_LEFT_OUT if found is None else POINT,
+        "estimates": None
+        if found is None
+        else {
+            "reports": found.table.reports,
+            "cells": len(found.table.alphabet.cells),
+            "health": [_health(found.health)],
+            "linkage": _linkage(found.table),
+        },
+    }
+
+
+def point_losses(channel: PlanarChannel, radius_m: str) -> dict[str, str]:
+    """What the integers of a channel of points prove, by key of the statement.
+
+    Args:
+        channel: planar noise.
+        radius_m: metres, decimal text.
+    """
+    return {
+        "certified_epsilon": f"{channel.certified_epsilon:f}",
+        "epsilon_of_raw_places": f"{channel.raw_point_epsilon(Decimal(radius_m)):f}",
+    }
+
+
+def _health(one: HealthCheck) -> dict[str, Any]:
+    return {
+        "name": one.name,
+        "passed": one.is_passed,
+        "score": float(f"{one.score:.4g}"),
+        "limit": float(f"{one.limit:.4g}"),
     }
 
 
@@ -250,32 +260,9 @@ def _version(facts: CollectionFacts, part: VersionCounts) -> dict[str, Any]:
         "epsilon_per_report": f"{claim.certified:f}",
         "epsilon_per_window": f"{claim.certified:f}",
         "epsilon_permanent": permanent,
-        "memoisation": memoisation_words(permanent, facts.plan.config.device.memoised_cells),
-        "health": [
-            {
-                "name": one.name,
-                "passed": one.is_passed,
-                "score": float(f"{one.score:.4g}"),
-                "limit": float(f"{one.limit:.4g}"),
-            }
-            for one in facts.health[tag]
-        ],
+        "memoisation": memoisation_words(permanent, 0 if facts.plan.caps is None else facts.plan.caps.memoised_cells),
+        "health": [_health(one) for one in facts.health[tag]],
     }
-
-
-def memoisation_words(permanent: str | None, cells: int) -> str:
-    """What a device keeps between its reports.
-
-    Args:
-        permanent: loss of all reports of one slot together, or None.
-        cells: permanent responses that a device keeps.
-    """
-    if permanent is None:
-        return "none: each report is drawn afresh, and the losses of reports add up"
-    return (
-        f"a device keeps at most {cells} permanent responses, one a slot, and noises them afresh for each report: "
-        f"all reports of one slot together cost at most {permanent}"
-    )
 
 
 def shuffled_text(part: VersionCounts) -> str | None:

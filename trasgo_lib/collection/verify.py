@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import io
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -15,20 +16,29 @@ import pyarrow.parquet as pq
 import trasgo_lib
 from trasgo_lib.collection.alphabet import Alphabet
 from trasgo_lib.collection.building import rebuild_report_channel
-from trasgo_lib.collection.concluding import CSV_HEADER, LevelTable, ShowRule, VersionCounts, conclude
+from trasgo_lib.collection.concluding import (
+    CSV_HEADER,
+    LevelTable,
+    ShowRule,
+    VersionCounts,
+    conclude,
+    split_over_maps,
+)
 from trasgo_lib.collection.counting import ReportCounts
 from trasgo_lib.collection.geojson import geojson_bytes
 from trasgo_lib.collection.health import HealthCheck, check_health
-from trasgo_lib.collection.package import csv_bytes, drawn_files, parquet_table
+from trasgo_lib.collection.package import csv_bytes, drawn_files, parquet_table, tables_by_name
 from trasgo_lib.collection.pages import Told
+from trasgo_lib.collection.point_estimates import PointPart, conclude_points
+from trasgo_lib.collection.points import MOST_CELLS, PointLattice
 from trasgo_lib.collection.reports import Tag
-from trasgo_lib.collection.standards import CLAIMS, period_of
-from trasgo_lib.collection.verify_statement import verify_statement
+from trasgo_lib.collection.standards import claims_of, period_of
+from trasgo_lib.collection.verify_statement import verify_points, verify_statement
 from trasgo_lib.collection.verify_words import verify_words
 from trasgo_lib.errors import Reason, TrasgoError, VerificationError
 from trasgo_lib.keys import PublicKey
-from trasgo_lib.release import STATEMENT, VerificationReport, documents, verify_release
-from trasgo_lib.release.collection_file import CHANNELS, COUNTS, alphabet_key, geojson_key
+from trasgo_lib.release import REPORT, STATEMENT, VerificationReport, documents, verify_release
+from trasgo_lib.release.collection_file import CHANNELS, COUNTS, alphabet_key, geojson_key, points_of
 from trasgo_lib.release.crate import CRATE
 from trasgo_lib.release.package import data_key
 from trasgo_lib.release.verification import VerificationResult, failed, judge, passed
@@ -37,6 +47,9 @@ from trasgo_lib.storage import ObjectStore
 
 _TOLERANCE = 1e-7
 """Of a standard error: what the last published digit and another machine's library may differ by."""
+
+_TOLERANCE_OF_POINTS = 1e-3
+"""The same of points, whose figures are published to the fifth digit of their standard error."""
 
 _READS = {COUNTS: "collection_counts", CHANNELS: "collection_channels", STATEMENT: "collection_statement"}
 
@@ -71,25 +84,37 @@ def verify_counts(store: ObjectStore, prefix: str, manifest: dict[str, Any]) -> 
     if not is_span:
         return
     try:
-        parts = _parts(store, prefix, counts, channels)
+        parts, counted = _parts(store, prefix, counts, channels), _points(store, prefix, counts, channels)
         yield passed("certificates", CHANNELS, "channels and alphabets that prove what they claim", _CLAIM)
-        tables = conclude(parts, ShowRule(float(statement["show"]["level"]), float(statement["show"]["confidence"])))
+        levels, show = len({part.level for part in parts}), statement["show"]
+        rule = ShowRule(float(show["level"]), float(show["confidence"]))
+        of_cells, of_points = split_over_maps(rule, levels, has_points=counted is not None)
+        tables = conclude(parts, of_cells)
+        points = None if counted is None else conclude_points(counted, of_points)
     except (TrasgoError, ArithmeticError, ValueError, KeyError, TypeError, StopIteration) as error:
         came_text = f"something that cannot be computed with ({type(error).__name__})"
         yield failed("certificates", CHANNELS, "channels, alphabets and counts of each version", came_text, _CLAIM)
         return
-    rows = _told_rows(store, prefix, manifest["dataset"])
-    key, required = data_key(manifest["dataset"], "csv"), "the estimates that follow from the counts"
-    differing = _difference(rows, tables)
-    if differing is None:
-        yield passed("estimates", key, required, Reason.DIGEST_MISMATCH)
-        tables = _as_told(tables, rows)
-    else:
-        yield failed("estimates", key, required, differing, Reason.DIGEST_MISMATCH)
+    told = dict[str, tuple[LevelTable, ...]]()
+    named_tables = tables_by_name(manifest["dataset"], tables, None if points is None else points.table)
+    for name, own in named_tables.items():
+        rows, required = _told_rows(store, prefix, name), "the estimates that follow from the counts"
+        tolerance = _TOLERANCE if name == manifest["dataset"] else _TOLERANCE_OF_POINTS
+        differing = _difference(rows, own, tolerance)
+        if differing is None:
+            yield passed("estimates", data_key(name, "csv"), required, Reason.DIGEST_MISMATCH)
+            told[name] = _as_told(own, rows)
+        else:
+            yield failed("estimates", data_key(name, "csv"), required, differing, Reason.DIGEST_MISMATCH)
+            told[name] = own
+        yield from _verify_data(store, prefix, name, rows, told[name])
+    tables = told.get(manifest["dataset"], ())
+    if points is not None:
+        points = replace(points, table=told[points_of(manifest["dataset"])][0])
     yield from verify_statement(statement, parts, tables)
+    yield from verify_points(statement, points)
     yield from _verify_names(manifest, statement, counts)
-    yield from _verify_data(store, prefix, manifest["dataset"], rows, tables)
-    yield from _verify_drawn(store, prefix, Told(statement, parts, tables, health_of(parts)))
+    yield from _verify_drawn(store, prefix, Told(statement, parts, tables, health_of(parts), points))
     yield from verify_cells_metadata(store, prefix, Published(manifest, {}, statement))
     yield from _verify_claims(store, prefix, manifest, statement)
     yield from verify_words(statement, lambda path: store.get(_key(prefix, path)), manifest)
@@ -103,7 +128,8 @@ def _verify_names(
     window, version = statement["window"]["first_day"], counts["version"]
     yield judge("same window", STATEMENT, counts["window"], window, Reason.SCHEMA_VIOLATION)
     yield judge("version of the window", STATEMENT, True, version.startswith(f"{window}."), Reason.SCHEMA_VIOLATION)
-    yield judge("same reports", "manifest.json", manifest["rows"], statement["reports"], Reason.SCHEMA_VIOLATION)
+    answers = statement["reports"] + counts.get("points", {"reports": 0})["reports"]
+    yield judge("same reports", "manifest.json", manifest["rows"], answers, Reason.SCHEMA_VIOLATION)
 
 
 _CLAIM = Reason.CLAIM_NOT_CERTIFIED
@@ -154,6 +180,27 @@ def _parts(
     return tuple(parts)
 
 
+def _points(store: ObjectStore, prefix: str, counts: dict[str, Any], channels: dict[str, Any]) -> PointPart | None:
+    """What was counted of points; lattice, channel and alphabet are certified on the way."""
+    if "points" not in counts and "points" not in channels:
+        if not counts["versions"]:
+            raise ValueError("neither reports nor points")
+        return None
+    told, counted = channels["points"], counts["points"]
+    alphabet = Alphabet.from_json(documents.parse(store.get(_key(prefix, alphabet_key(told["alphabet"]))), "alphabet"))
+    lattice = PointLattice.from_json(told, alphabet)
+    numbers = np.array(counted["counts"], dtype=np.int64)
+    sound = (
+        tuple(lattice.tag) == (counted["lattice"], counted["channel"])
+        and not alphabet.has_nobody
+        and len(numbers) == lattice.domain.size <= MOST_CELLS
+        and int(numbers.sum()) == counted["reports"]
+    )
+    if not sound:
+        raise ValueError("lattice, points and counts do not belong together")
+    return PointPart(lattice, ReportCounts("slot", numbers, counted["reports"], {}))
+
+
 def _told_rows(store: ObjectStore, prefix: str, dataset: str) -> list[tuple[str, ...]]:
     """The rows of the CSV file, header first; none when it cannot be read."""
     try:
@@ -196,7 +243,13 @@ def _verify_drawn(store: ObjectStore, prefix: str, told: Told) -> Iterator[Verif
     """
     if told.statement["library_version"] != trasgo_lib.__version__:
         return
-    for path, content in drawn_files(told).items():
+    try:
+        drawn = drawn_files(told)
+    except (KeyError, TypeError, ValueError) as error:  # a statement that leaves out what its figures need
+        came = f"{type(error).__name__} while drawing it"
+        yield failed("made again", REPORT, "a statement from which pages can be drawn", came, Reason.SCHEMA_VIOLATION)
+        return
+    for path, content in drawn.items():
         yield _made_again(store, prefix, path, content, "the page as it is drawn from the published figures")
 
 
@@ -221,8 +274,7 @@ def _verify_claims(
         came = {one["name"]: one["value"] for one in graph if one["@type"] == "PropertyValue"}
     except (TrasgoError, KeyError, TypeError):
         return  # told by the check of its digests
-    amounts = {name: statement["device"][name] for name in CLAIMS}
-    required = {name: amount for name, amount in amounts.items() if amount != "0"}
+    required = {name: amount for name, amount in claims_of(statement).items() if amount != "0"}
     yield judge("amounts", CRATE, required, came, Reason.CLAIM_NOT_CERTIFIED)
 
 
@@ -231,21 +283,24 @@ def health_of(parts: Sequence[VersionCounts]) -> dict[Tag, tuple[HealthCheck, ..
     return {part.tag: check_health(part.channel, part.counted, part.alphabet) for part in parts}
 
 
-def _difference(rows: list[tuple[str, ...]], tables: tuple[LevelTable, ...]) -> str | None:
+def _difference(
+    rows: list[tuple[str, ...]], tables: tuple[LevelTable, ...], tolerance: float = _TOLERANCE
+) -> str | None:
     """What differs between the CSV file and the recomputed estimates, or None."""
     wanted = [row for table in tables for row in table.rows()]
     if rows[:1] != [CSV_HEADER] or len(rows) != len(wanted) + 1:
         return "other rows"
     try:
-        return next(filter(None, (_differs(row, right) for row, right in zip(rows[1:], wanted, strict=True))), None)
+        pairs = zip(rows[1:], wanted, strict=True)
+        return next(filter(None, (_differs(row, right, tolerance) for row, right in pairs)), None)
     except (ValueError, IndexError):
         return "no figures"
 
 
-def _differs(row: tuple[str, ...], right: tuple[str, ...]) -> str | None:
+def _differs(row: tuple[str, ...], right: tuple[str, ...], tolerance: float) -> str | None:
     if (row[0], row[1], row[-1]) != (right[0], right[1], right[-1]):
         return "another cell, or another decision to show it"
-    allowed = _TOLERANCE * float(right[CSV_HEADER.index("standard_error")])
+    allowed = tolerance * float(right[CSV_HEADER.index("standard_error")])
     pairs = zip(row[2:-1], right[2:-1], strict=True)
     # no figure at all, as NaN, is not near one
     return None if all(abs(float(came) - float(figure)) <= allowed for came, figure in pairs) else "another figure"

@@ -9,8 +9,10 @@ from typing import Any
 from trasgo_lib.amounts import Delta, Epsilon
 from trasgo_lib.collection.caps import DeviceCaps, fits_lifetime
 from trasgo_lib.collection.concluding import SMALL_POPULATION, LevelTable, VersionCounts, linkage, reports_per_cell
-from trasgo_lib.collection.health import check_health
-from trasgo_lib.collection.statement import SHUFFLE_DELTA, shuffled_text
+from trasgo_lib.collection.health import HealthCheck, check_health
+from trasgo_lib.collection.point_estimates import PointMap
+from trasgo_lib.collection.statement import point_losses, shuffled_text
+from trasgo_lib.collection.words import SHUFFLE_DELTA
 from trasgo_lib.errors import Reason, TrasgoError
 from trasgo_lib.release import STATEMENT
 from trasgo_lib.release.verification import VerificationResult, judge
@@ -36,14 +38,59 @@ def verify_statement(
     bounds = [(part.tag.channel, part.counted.reports, shuffled_text(part), f"{SHUFFLE_DELTA:g}") for part in parts]
     came = [(one["channel"], one["reports"], one["epsilon"], one["delta"]) for one in statement["shuffled"]]
     yield judge("shuffled bound", STATEMENT, bounds, came, _CLAIM)
-    caps = _caps(statement["device"])
-    yield judge("caps of a device", STATEMENT, True, caps is not None, _CLAIM)
+    caps = None if statement["device"] is None else _caps(statement["device"])
+    yield judge("caps of a device", STATEMENT, bool(parts), caps is not None, _CLAIM)
     weights = {tag: weight for table in tables for tag, weight in table.weights.items()}
     for part, one in zip(parts, statement["versions"], strict=False):
         yield from _version(part, one, caps, statement["show"]["least_reports"])
         is_same = math.isclose(weights[part.tag], one["weight"], rel_tol=1e-6)
         yield judge("weight", _name(part), True, is_same, _SHAPE)
     yield from _tables(statement, tables)
+
+
+def verify_points(statement: dict[str, Any], found: PointMap | None) -> Iterator[VerificationResult]:
+    """What a statement says of points, as far as it follows from public files.
+
+    Args:
+        statement: of its schema.
+        found: what follows from lattice, noise and counts; None where none are published.
+    """
+    point = statement.get("point")
+    told = None if point is None else point.get("estimates")
+    yield judge("points", STATEMENT, found is not None, told is not None, _SHAPE)
+    if found is None or point is None or told is None:
+        return
+    channel, tag, table = found.part.lattice.channel, found.part.lattice.tag, found.table
+    parameters = channel.parameters
+    required = {
+        "version": tag.channel, "lattice": tag.alphabet, "mechanism": channel.name,
+        "epsilon": parameters["epsilon"], "radius_m": parameters["radius_m"], "points_per_window": 1,
+        **point_losses(channel, str(parameters["radius_m"])),
+    }  # fmt: skip
+    yield judge("losses of a point", STATEMENT, required, {key: point[key] for key in required}, _CLAIM)
+    each = Epsilon.parse(str(parameters["epsilon"]))
+    for cap in ("daily_epsilon", "lifetime_epsilon"):
+        yield judge(f"within point.{cap}", STATEMENT, True, _is_within(each, point[cap]), _CLAIM)
+    yield judge("enough points", STATEMENT, True, table.reports >= statement["show"]["least_reports"], _CLAIM)
+    tied, stated = linkage(table), told["linkage"]
+    figures = [
+        table.reports,
+        len(table.alphabet.cells),
+        tied.resolution,
+        tied.shown,
+        tied.least_devices,
+        len(tied.small),
+    ]
+    came = [told["reports"], told["cells"], *(stated[key] for key in ("resolution", "shown", "least", "small"))]
+    yield judge("estimates of points", STATEMENT, figures, came, _SHAPE)
+    yield judge("health of points", STATEMENT, True, _same_health([found.health], told["health"]), _SHAPE)
+
+
+def _is_within(each: Epsilon, cap: str) -> bool:
+    try:
+        return each <= Epsilon.parse(cap)
+    except (TrasgoError, ValueError):
+        return False
 
 
 def _version(
@@ -62,16 +109,17 @@ def _version(
     yield judge("within the daily cap", name, True, caps is not None and claim.epsilon <= caps.daily, _CLAIM)
     yield judge("within the lifetime cap", name, True, caps is not None and fits_lifetime(claim, caps), _CLAIM)
     yield judge("enough reports", name, True, reports >= least_reports, _CLAIM)
-    checks = [
-        (check.name, check.is_passed, check.score, check.limit)
-        for check in check_health(part.channel, part.counted, part.alphabet)
-    ]
-    came = [(check["name"], check["passed"], check["score"], check["limit"]) for check in one["health"]]
-    is_same = len(checks) == len(came) and all(
+    is_same = _same_health(check_health(part.channel, part.counted, part.alphabet), one["health"])
+    yield judge("health", name, True, is_same, _SHAPE)
+
+
+def _same_health(found: Sequence[HealthCheck], told: Sequence[dict[str, Any]]) -> bool:
+    checks = [(check.name, check.is_passed, check.score, check.limit) for check in found]
+    came = [(check["name"], check["passed"], check["score"], check["limit"]) for check in told]
+    return len(checks) == len(came) and all(
         right[:2] == wrong[:2] and all(_near(a, b) for a, b in zip(right[2:], wrong[2:], strict=True))
         for right, wrong in zip(checks, came, strict=True)
     )
-    yield judge("health", name, True, is_same, _SHAPE)
 
 
 def _tables(statement: dict[str, Any], tables: Sequence[LevelTable]) -> Iterator[VerificationResult]:

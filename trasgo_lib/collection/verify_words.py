@@ -11,7 +11,14 @@ from typing import Any
 
 import trasgo_lib
 from trasgo_lib.collection.standards import claim_in_words, period_of
-from trasgo_lib.collection.statement import ASSUMPTIONS, POINT, SHUFFLE_SOURCE, WORDS, memoisation_words
+from trasgo_lib.collection.words import (
+    ASSUMPTIONS,
+    POINT,
+    POINT_LEFT_OUT,
+    SHUFFLE_SOURCE,
+    memoisation_words,
+    words_of,
+)
 from trasgo_lib.errors import Reason, TrasgoError
 from trasgo_lib.release import STATEMENT, documents
 from trasgo_lib.release.crate import CRATE
@@ -46,7 +53,14 @@ class _Window:
     @property
     def claim(self) -> str:
         """What a device paid, and the guarantee."""
-        return claim_in_words(self.statement["device"])
+        return claim_in_words(self.statement)
+
+    @property
+    def answers(self) -> int:
+        """Reports of cells, and points."""
+        estimates = (self.statement.get("point") or {}).get("estimates")
+        points = 0 if estimates is None else int(estimates["reports"])
+        return int(self.statement["reports"]) + points
 
 
 def verify_words(
@@ -78,15 +92,17 @@ def verify_words(
 
 def _other_words(statement: Mapping[str, Any]) -> Iterator[str]:
     """Keys of a statement that say something else."""
-    yield from (key for key, words in WORDS.items() if statement[key] != words)
-    cells = statement["device"]["memoised_cells"]
+    device, point = statement["device"], statement.get("point")
+    words_alike = words_of(has_cells=device is not None, has_points=point is not None)
+    yield from (key for key, words in words_alike.items() if statement[key] != words)
+    cells = 0 if device is None else device["memoised_cells"]
     for one in statement["versions"]:
         if one["memoisation"] != memoisation_words(one["epsilon_permanent"], cells):
             yield "memoisation"
     for one in statement["shuffled"]:
         if (one["assumptions"], one["source"]) != (list(ASSUMPTIONS), SHUFFLE_SOURCE):
             yield "shuffled"
-    if statement.get("point", {"words": POINT})["words"] != POINT:
+    if point is not None and point["words"] != (POINT_LEFT_OUT if point["estimates"] is None else POINT):
         yield "point"
 
 
@@ -95,7 +111,7 @@ def _codebook(content: bytes, window: _Window) -> bool:
     head = text.removesuffix(metadata.cells_sections(window.statement, window.claim))
     first, last = window.days
     time = first if first == last else f"{first} to {last}"
-    rows = (f"| reports | {window.statement['reports']} |", f"| time | {time} |")
+    rows = (f"| reports | {window.answers} |", f"| time | {time} |")
     return head != text and all(row in head.splitlines() for row in rows)
 
 
@@ -108,7 +124,7 @@ def _csvw(content: bytes, window: _Window) -> bool:
 def _data_package(content: bytes, window: _Window) -> bool:
     document = documents.parse(content, "datapackage")
     came = {one["path"]: one for one in document["resources"]}
-    required = {one["path"]: one for one in metadata.cells_resources(window.data)}
+    required = {one["path"]: one for one in metadata.cells_resources(window.data, window.statement["dataset"])}
     return (document["title"], came) == (window.statement["title"], required)
 
 

@@ -142,13 +142,21 @@ class DeviceSpec(Model):
 
 
 class PointSpec(Model):
-    """Places with planar Laplace noise, beside the cells; a loss per distance, with a budget of its own."""
+    """Places with planar Laplace noise, beside the cells or alone; a loss per distance, with a budget of its own."""
 
     box: Many[DecimalText] = Field(
-        description="south, west, north, east in degrees", examples=[["41.6", "-87.9", "42.1", "-87.5"]]
+        description="south, west, north, east in degrees; places outside move to its edge, so cells are estimated that "
+        "lie whole within it, two steps from the edge",
+        examples=[["41.6", "-87.9", "42.1", "-87.5"]],
+    )
+    resolution: Resolution = Field(
+        description="H3 resolution of the map of points: cells of the area, coarser or finer than those of reports",
+        examples=[7],
     )
     crs: Text = Field(description="a metric projection made for the box", examples=["EPSG:3435"])
-    step_m: PositiveText = Field(description="side of a lattice cell, metres", examples=["100"])
+    step_m: PositiveText = Field(
+        description="side of a lattice cell, metres; the coarser, the less the noise costs", examples=["200"]
+    )
     geo: GeoSpec = Field(
         description="the loss of one report, per distance", examples=[{"epsilon": "1.386", "radius_m": "200"}]
     )
@@ -227,8 +235,9 @@ class CollectionConfig(Model):
         description="whether there is a slot no device encodes to: its share shows clients of a wrong epsilon",
         examples=[True],
     )
-    channel: ChannelSpec = Field(
-        description="what reports go through",
+    channel: ChannelSpec | None = Field(
+        default=None,
+        description="what reports of cells go through; left out where points are asked alone",
         examples=[{"mechanism": "auto", "epsilon": "1", "epsilon_permanent": "2"}],
     )
     accepted: Many[ChannelSpec] = Field(
@@ -239,17 +248,20 @@ class CollectionConfig(Model):
     window: WindowSpec = Field(
         description="spans of days in which a device answers once", examples=[{"first_day": "2026-01-05", "days": 7}]
     )
-    device: DeviceSpec = Field(
-        description="what one device may spend", examples=[{"daily_epsilon": "1", "lifetime_epsilon": "16"}]
+    device: DeviceSpec | None = Field(
+        default=None,
+        description="what one device may spend on reports of cells; with channel, and only with it",
+        examples=[{"daily_epsilon": "1", "lifetime_epsilon": "16"}],
     )
     point: PointSpec | None = Field(
         default=None,
-        description="noised places beside the cells",
+        description="noised places, beside the cells or alone",
         examples=[
             {
                 "box": ["41.6", "-87.9", "42.1", "-87.5"],
+                "resolution": 7,
                 "crs": "EPSG:3435",
-                "step_m": "100",
+                "step_m": "200",
                 "geo": {"epsilon": "1.386", "radius_m": "200"},
                 "daily_epsilon": "1.386",
                 "lifetime_epsilon": "13.86",
@@ -270,6 +282,17 @@ class CollectionConfig(Model):
     ledger: LedgerSpec | None = Field(
         default=None, description=_SAME["ledger"].description, examples=_SAME["ledger"].examples
     )
+
+    @model_validator(mode="after")
+    def _reports_of_something(self) -> CollectionConfig:
+        if self.channel is None and self.point is None:
+            raise shape_error("channel, point, or both", "neither", "Say what devices report.")
+        if (self.channel is None) != (self.device is None):
+            came = "device alone" if self.channel is None else "channel alone"
+            raise shape_error("channel and device together", came, "Add the other, or leave both out.")
+        if self.channel is None and self.accepted:
+            raise shape_error("accepted channels beside a channel", "none", "Declare channel.", at=("accepted",))
+        return self
 
     @field_validator("resolutions", mode="after")
     @classmethod

@@ -7,6 +7,7 @@ from typing import Any
 COUNTS = "data/counts.json"
 CHANNELS = "channels.json"
 MAP_PAGE = "map.html"
+POINT_MAP_PAGE = "map-points.html"
 
 
 def holds_counts(manifest: dict[str, Any]) -> bool:
@@ -14,14 +15,19 @@ def holds_counts(manifest: dict[str, Any]) -> bool:
     return any(entry["path"] == COUNTS for entry in manifest["files"])
 
 
-def map_key(resolution: int) -> str:
+def points_of(dataset: str) -> str:
+    """The name that the data files of noised points have in place of the collection's."""
+    return f"{dataset}-points"
+
+
+def map_key(resolution: int, *, of_points: bool = False) -> str:
     """Path of the map of one resolution."""
-    return f"map-{resolution}.svg"
+    return f"map-{'points-' if of_points else ''}{resolution}.svg"
 
 
 def is_map(path: str) -> bool:
     """Whether a file is a map."""
-    return path == MAP_PAGE or (path.startswith("map-") and path.endswith(".svg"))
+    return path in (MAP_PAGE, POINT_MAP_PAGE) or (path.startswith("map-") and path.endswith(".svg"))
 
 
 def geojson_key(dataset: str, resolution: int) -> str:

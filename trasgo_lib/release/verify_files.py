@@ -7,7 +7,7 @@ from typing import Any
 
 from trasgo_lib.errors import Reason, TrasgoError
 from trasgo_lib.release.answers_file import ANSWERS, ANSWERS_CSV, holds_answers, withdrawable
-from trasgo_lib.release.collection_file import CHANNELS, COUNTS, MAP_PAGE, holds_counts
+from trasgo_lib.release.collection_file import CHANNELS, COUNTS, MAP_PAGE, POINT_MAP_PAGE, holds_counts, points_of
 from trasgo_lib.release.corrections import WITHDRAWN
 from trasgo_lib.release.crate import CRATE
 from trasgo_lib.release.manifest import ENVELOPE, MANIFEST, SIGNING_KEY, SUMS, read_sums
@@ -58,11 +58,22 @@ def _required(manifest: dict[str, Any]) -> tuple[str, ...]:
         return (MODEL, STATEMENT, CARD, SUMS, *((SIGNING_KEY,) if manifest.get("signature") else ()))
     if holds_counts(manifest):
         signed = (SIGNING_KEY,) if manifest.get("signature") else ()
-        forms = (data_key(manifest["dataset"], "parquet"), data_key(manifest["dataset"], "csv"))
-        return (*forms, COUNTS, CHANNELS, STATEMENT, REPORT, MAP_PAGE, SUMS, *signed)
+        return (*_maps(manifest), COUNTS, CHANNELS, STATEMENT, REPORT, SUMS, *signed)
     always = (data_key(manifest["dataset"], "parquet"), CHANNEL, STATEMENT, REPORT, SUMS)
     crate = (CRATE,) if "signature" in manifest else ()
     return (*always, *crate, *((SIGNING_KEY,) if manifest.get("signature") else ()))
+
+
+def _maps(manifest: dict[str, Any]) -> Iterator[str]:
+    """Data and page of the map of cells, of points, or of both; which it is follows from the counts."""
+    dataset, listed = manifest["dataset"], {entry["path"] for entry in manifest["files"]}
+    points = points_of(dataset)
+    has_points = data_key(points, "csv") in listed
+    pages = {points: POINT_MAP_PAGE} if has_points else {dataset: MAP_PAGE}
+    if data_key(dataset, "csv") in listed:
+        pages[dataset] = MAP_PAGE
+    for name, page in pages.items():
+        yield from (data_key(name, "parquet"), data_key(name, "csv"), page)
 
 
 def _verify_bytes(store: ObjectStore, key: str, entry: dict[str, Any], present: bool) -> VerificationResult:

@@ -7,7 +7,7 @@ before there were metadata list none, and nothing is asked of them.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 from xml.etree import ElementTree
@@ -18,7 +18,6 @@ from trasgo_lib.data import CategoryDomain, domain_from_description
 from trasgo_lib.errors import Reason, TrasgoError
 from trasgo_lib.release import documents
 from trasgo_lib.release.answers_file import ANSWERS_CSV, CSV_HEADER
-from trasgo_lib.release.package import data_key
 from trasgo_lib.release.stored import is_out_of_reach
 from trasgo_lib.release.verification import VerificationResult, failed, judge, passed
 from trasgo_lib.reporting.metadata import CSVW, DATA_PACKAGE, DCAT, DDI, DP_STATEMENT, NAMESPACE
@@ -275,8 +274,9 @@ def _central_package(content: bytes, published: Published) -> Iterator[Verificat
 
 
 def _cells_package(content: bytes, published: Published) -> Iterator[VerificationResult]:
-    columns, dataset = tuple(published.manifest["columns"]), published.manifest["dataset"]
-    return _tables_package(content, published, {data_key(dataset, kind): columns for kind in ("csv", "parquet")})
+    columns = tuple(published.manifest["columns"])
+    tables = {key: columns for key in published.data if key.endswith((".csv", ".parquet"))}
+    return _tables_package(content, published, tables)
 
 
 def _tables_package(
@@ -294,23 +294,25 @@ def _tables_package(
 
 
 def _answers_csvw(content: bytes, published: Published) -> Iterator[VerificationResult]:
-    return _table_csvw(content, published, ANSWERS_CSV, CSV_HEADER)
+    return _table_csvw(content, published, [ANSWERS_CSV], CSV_HEADER)
 
 
 def _cells_csvw(content: bytes, published: Published) -> Iterator[VerificationResult]:
-    columns, key = tuple(published.manifest["columns"]), data_key(published.manifest["dataset"], "csv")
-    return _table_csvw(content, published, key, columns)
+    columns = tuple(published.manifest["columns"])
+    return _table_csvw(content, published, [key for key in published.data if key.endswith(".csv")], columns)
 
 
 def _table_csvw(
-    content: bytes, published: Published, key: str, header: tuple[str, ...]
+    content: bytes, published: Published, keys: Sequence[str], header: tuple[str, ...]
 ) -> Iterator[VerificationResult]:
     document = documents.parse(content, "csvw")
     yield judge("same release", CSVW, published.release, document["dc:identifier"], Reason.SCHEMA_VIOLATION)
     stated = {table["url"]: table.get("schema:sha256") for table in document["tables"]}
-    yield judge("described files", CSVW, {key: published.data[key][0]}, stated, Reason.DIGEST_MISMATCH)
-    titles = tuple(column["titles"] for column in document["tables"][0]["tableSchema"]["columns"])
-    yield judge("columns", CSVW, header, titles, Reason.SCHEMA_VIOLATION)
+    listed = {key: published.data[key][0] for key in keys}
+    yield judge("described files", CSVW, listed, stated, Reason.DIGEST_MISMATCH)
+    for table in document["tables"]:
+        titles = tuple(column["titles"] for column in table["tableSchema"]["columns"])
+        yield judge("columns", CSVW, header, titles, Reason.SCHEMA_VIOLATION)
 
 
 _CHECKS: _Checks = {

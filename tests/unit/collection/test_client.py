@@ -20,6 +20,7 @@ NORTH = (41.97, -87.70)
 MEMOISED = {"mechanism": "memoised_unary_encoding", "epsilon": "1", "epsilon_permanent": "2"}
 POINT = {
     "box": ["41.6", "-87.9", "42.1", "-87.5"],
+    "resolution": 6,
     "crs": "EPSG:3435",
     "step_m": "500",
     "geo": {"epsilon": "1.386", "radius_m": "200"},
@@ -226,7 +227,8 @@ def test_points_have_planar_noise_and_a_budget_of_their_own(tmp_path: Path) -> N
     found = plan(tmp_path, point=POINT)
     client = Client(found, KEY)
     one = client.point(*LOOP, FIRST)
-    assert set(one.to_json()) == {"channel_version", "window", "point", "pseudonym"}
+    assert set(one.to_json()) == {"alphabet_version", "channel_version", "window", "slot", "pseudonym"}
+    assert found.point is not None and (one.alphabet_version, one.channel_version) == found.point.tag
     assert Client(found, KEY).point(*LOOP, FIRST) == one, "a retry draws the same"
     assert client.state.spent.text == "0", "the ledgers are apart"
     report = client.report(*LOOP, FIRST)

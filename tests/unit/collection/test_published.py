@@ -16,6 +16,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from altered import changed, listed_anew
 
 from trasgo_lib.amounts import Delta, Epsilon
 from trasgo_lib.collection import ReportCounts, build_report_channel, check_health, read_collection
@@ -29,7 +30,6 @@ from trasgo_lib.collection.verify import _difference, verify_collection
 from trasgo_lib.data.cells import cell_rings
 from trasgo_lib.keys import SigningKey
 from trasgo_lib.release import Anchors, Signing, publish_package, release_prefix, verify_release
-from trasgo_lib.release.manifest import sums_text
 from trasgo_lib.reporting.cell_map import MapCell, draw_cells, percent, shade_breaks, shade_of
 from trasgo_lib.storage import open_store
 
@@ -153,15 +153,16 @@ def test_the_level_is_split_over_resolutions(tmp_path: Path) -> None:
 def test_points_and_concentrated_accounting_are_in_the_statement(tmp_path: Path) -> None:
     point = """
 point:
-  {box: ["41.6", "-87.9", "42.1", "-87.5"], crs: "EPSG:3435", step_m: "500", geo: {epsilon: "1.386", radius_m: "200"},
-   daily_epsilon: "1.386", lifetime_epsilon: "13.86"}
+  {box: ["41.4", "-88.2", "42.2", "-87.3"], resolution: 5, crs: "EPSG:3435", step_m: "500",
+   geo: {epsilon: "1.386", radius_m: "200"}, daily_epsilon: "1.386", lifetime_epsilon: "13.86"}
 """
     facts = facts_of(tmp_path, device=', accounting: zcdp, delta: "1e-9"', more=point)
     told = statement_document(facts)["point"]
     assert (told["epsilon"], told["radius_m"], told["lifetime_epsilon"]) == ("1.386", "200", "13.86")
     words = report_text(told_of(facts))
     assert "pass epsilon 52 at delta 1e-9." in words, "an epsilon that needs a delta is not told without it"
-    assert "Epsilon 1.386 a point at 200 m, at most 13.86 ever." in words
+    assert told["estimates"] is None and "Fewer points came than are published" in words
+    assert "Epsilon 1.386000 a point for lattice cells 200 m apart" in words and "at most 13.86 at that" in words
     publish_package(stage_collection(facts, tmp_path / "w", None), open_store(tmp_path / "p"), "heat/v")
     assert verify_collection(tmp_path / "p" / "heat" / "v").passed
 
@@ -176,7 +177,7 @@ def test_a_memory_stated_smaller_than_it_costs_is_found(tmp_path: Path) -> None:
     def smaller(document: Any) -> None:
         document["device"]["lifetime_epsilon"] = "15"
 
-    report = verify_collection(_changed(package, tmp_path, "statement.json", smaller))
+    report = verify_collection(changed(package, tmp_path, "statement.json", smaller))
     found = {result.name for result in report.failures}
     assert found == {"within the lifetime cap", "amounts", "words", "made again"}, "eight responses of 2 cost 16"
 
@@ -186,7 +187,7 @@ def test_a_window_published_although_a_check_failed_says_so(facts: CollectionFac
     tag, checks = next(iter(facts.health.items()))
     failed = replace(checks[0], is_passed=False, words="The reports hold another number of set bits.")
     ill = replace(facts, health=dict(facts.health) | {tag: (failed,)})
-    for text in (report_text(told_of(ill)), map_page(told_of(ill))):
+    for text in (report_text(told_of(ill)), map_page(told_of(ill), facts.tables[-1])):
         assert "A check of the clients failed, and this was published all the same: The reports hold another" in text
 
 
@@ -243,67 +244,6 @@ def test_a_geojson_of_other_figures_cells_or_winding_is_told(facts: CollectionFa
     assert fault(lambda document: []) == "no FeatureCollection"
     square = [(0.0, 0.0), (0.0, 1.0), (1.0, 1.0), (1.0, 0.0)]
     assert counter_clockwise(square) == square and counter_clockwise(square[::-1]) == square
-
-
-def _changed(package: Path, folder: Path, path: str, change: Callable[[Any], Any]) -> Path:
-    """A copy in which one JSON file is changed and every digest is made right again."""
-    copy = folder / "copy"
-    shutil.copytree(package, copy)
-    document = json.loads((copy / path).read_text(encoding="utf-8"))
-    change(document)
-    (copy / path).write_text(json.dumps(document), encoding="utf-8")
-    return _listed_anew(copy)
-
-
-def _listed_anew(copy: Path) -> Path:
-    """A package whose metadata, sums and manifest have the digests of its files as they are now."""
-    from trasgo_lib.release import documents
-    from trasgo_lib.release.manifest import staged_file
-
-    manifest = json.loads((copy / "manifest.json").read_text(encoding="utf-8"))
-    names = [entry["path"] for entry in manifest["files"] if entry["path"] != "SHA256SUMS"]
-
-    def again(name: str, entries: Callable[[Any], Any], put: Callable[[Any, Any], None]) -> None:
-        document = json.loads((copy / name).read_text(encoding="utf-8"))
-        for place, entry in entries(document):
-            if (copy / place).is_file():
-                put(entry, staged_file(place, copy / place))
-        (copy / name).write_text(json.dumps(document), encoding="utf-8")
-
-    again(
-        "datapackage.json",
-        lambda found: [(one["path"], one) for one in found["resources"]],
-        lambda entry, file: entry.update(hash=f"sha256:{file.sha256}", bytes=file.bytes),
-    )
-    again(
-        "csvw.json",
-        lambda found: [(one["url"], one) for one in found["tables"]],
-        lambda entry, file: entry.update({"schema:sha256": file.sha256}),
-    )
-
-    def distribute(entry: Any, file: Any) -> None:
-        entry["spdx:checksum"]["spdx:checksumValue"]["@value"] = file.sha256
-        entry["dcat:byteSize"]["@value"] = str(file.bytes)
-
-    again(
-        "dcat.jsonld",
-        lambda found: [(one["dcat:accessURL"]["@id"], one) for one in found["dcat:distribution"]],
-        distribute,
-    )
-    again(
-        "ro-crate-metadata.json",
-        lambda found: [(one["@id"], one) for one in found["@graph"] if "sha256" in one],
-        lambda entry, file: entry.update(sha256=file.sha256),
-    )
-    files = [staged_file(name, copy / name) for name in names]
-    (copy / "SHA256SUMS").write_text(sums_text(files), encoding="utf-8")
-    files.append(staged_file("SHA256SUMS", copy / "SHA256SUMS"))
-    manifest["files"] = [
-        {"path": file.key, "sha256": file.sha256, "bytes": file.bytes}
-        for file in sorted(files, key=lambda one: one.key)
-    ]
-    (copy / "manifest.json").write_bytes(documents.dump(manifest, "manifest"))
-    return copy
 
 
 def _one_more(document: Any) -> None:
@@ -442,7 +382,7 @@ def _other_cell(document: Any) -> None:
 def test_a_lie_in_any_document_is_found_although_its_digests_fit(
     package: Path, tmp_path: Path, path: str, change: Callable[[Any], Any], check: str
 ) -> None:
-    report = verify_collection(_changed(package, tmp_path, path, change))
+    report = verify_collection(changed(package, tmp_path, path, change))
     assert check in {result.name for result in report.failures}
     assert "digest" not in {result.name for result in report.failures}
 
@@ -455,7 +395,7 @@ def test_a_page_of_other_figures_is_found_although_its_digests_fit(package: Path
     text = (copy / path).read_text(encoding="utf-8")
     assert "50 %" in text
     (copy / path).write_text(text.replace("50 %", "90 %"), encoding="utf-8")
-    failures = {(result.name, result.subject) for result in verify_collection(_listed_anew(copy)).failures}
+    failures = {(result.name, result.subject) for result in verify_collection(listed_anew(copy)).failures}
     assert failures == {("made again", path)}
 
 
@@ -465,11 +405,11 @@ def test_a_page_of_another_version_of_the_library_is_held_by_its_digest(package:
     def older(document: Any) -> None:
         document["library_version"] = "0.0.1"
 
-    copy = _changed(package, tmp_path, "statement.json", older)
+    copy = changed(package, tmp_path, "statement.json", older)
     manifest = json.loads((copy / "manifest.json").read_text(encoding="utf-8"))
     (copy / "manifest.json").write_text(json.dumps(manifest | {"library_version": "0.0.1"}), encoding="utf-8")
     (copy / "map-5.svg").write_text("<svg/>", encoding="utf-8")
-    assert verify_collection(_listed_anew(copy)).passed
+    assert verify_collection(listed_anew(copy)).passed
 
 
 def _other_caps(document: Any) -> None:
@@ -515,12 +455,12 @@ def _other_columns(document: Any) -> None:
 def test_metadata_that_say_otherwise_are_found(
     package: Path, tmp_path: Path, path: str, change: Callable[[Any], Any], check: str
 ) -> None:
-    report = verify_collection(_changed(package, tmp_path, path, change))
+    report = verify_collection(changed(package, tmp_path, path, change))
     assert {result.name for result in report.failures} == {check}
 
 
 def test_metadata_of_another_column_are_found(package: Path, tmp_path: Path) -> None:
-    report = verify_collection(_changed(package, tmp_path, "datapackage.json", _other_columns))
+    report = verify_collection(changed(package, tmp_path, "datapackage.json", _other_columns))
     assert {result.name for result in report.failures} == {"columns", "words"}
 
 
@@ -535,7 +475,7 @@ def test_a_codebook_of_other_figures_is_found(package: Path, tmp_path: Path, tol
     text = (copy / "codebook.md").read_text(encoding="utf-8")
     assert told in text
     (copy / "codebook.md").write_text(text.replace(told, instead), encoding="utf-8")
-    failures = {(result.name, result.subject) for result in verify_collection(_listed_anew(copy)).failures}
+    failures = {(result.name, result.subject) for result in verify_collection(listed_anew(copy)).failures}
     assert failures == {("words", "codebook.md")}
 
 
@@ -574,11 +514,11 @@ def test_only_a_collection_may_be_signed_without_an_account(facts: CollectionFac
 
 def test_an_alphabet_of_other_cells_is_found(package: Path, tmp_path: Path) -> None:
     (name,) = [path.relative_to(package).as_posix() for path in (package / "alphabets").iterdir()]
-    assert not verify_collection(_changed(package, tmp_path, name, _other_cell)).passed
+    assert not verify_collection(changed(package, tmp_path, name, _other_cell)).passed
 
 
 def test_what_is_right_passes_and_only_where_it_is_judged(package: Path, tmp_path: Path) -> None:
-    assert verify_collection(_changed(package, tmp_path, "statement.json", lambda document: None)).passed
+    assert verify_collection(changed(package, tmp_path, "statement.json", lambda document: None)).passed
     unjudged = verify_release(package)
     assert [result.name for result in unjudged.failures] == ["counts"]
 

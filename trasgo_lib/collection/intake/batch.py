@@ -1,8 +1,9 @@
 """A batch as clients send it: strict JSON of bounded size; a wrong report is refused alone, a wrong batch whole.
 
 ``{"format": 1, "batch": ID, "alphabet_version": ..., "channel_version": ..., "window": ..., "pseudonyms": [...],
-"slots": [...]}``, or for unary codes ``"bits": [...]`` with one hexadecimal text a report. A pseudonym is another one
-in every window; it is looked at for repetitions and not kept.
+"slots": [...]}``, or for unary codes ``"bits": [...]`` with one hexadecimal text a report. Of noised points the slots
+are cells of the lattice, whose version stands for that of an alphabet. A pseudonym is another one in every window, and
+of a point another than of a report; it is looked at for repetitions and not kept.
 """
 
 from __future__ import annotations
@@ -18,8 +19,7 @@ from typing import Any, NoReturn
 import numpy as np
 from numpy.typing import NDArray
 
-from trasgo_lib.collection.channels import ReportChannel
-from trasgo_lib.collection.reports import PSEUDONYM_HEX, Tag
+from trasgo_lib.collection.reports import PSEUDONYM_HEX, ReportShape, Tag
 
 MOST_REPORTS = 100_000
 """Of one batch, whatever the limit of its bytes."""
@@ -32,8 +32,8 @@ _KEYS = frozenset({"format", "pseudonyms", *_TEXTS})
 _ANSWERS = {"slot": "slots", "bits": "bits"}
 _BITS_A_BYTE = 8
 
-Known = Mapping[Tag, ReportChannel]
-"""The pairs of versions that a collection takes, and the channel of each."""
+Known = Mapping[Tag, ReportShape]
+"""The pairs of versions that a collection takes, and what answers of each look like."""
 
 
 class Refusal(StrEnum):
@@ -117,8 +117,8 @@ def parse_batch(body: bytes, known: Known) -> Batch:
     if tag not in known:
         is_alphabet_known = any(one.alphabet == tag.alphabet for one in known)
         raise RefusedError(Refusal.UNKNOWN_CHANNEL if is_alphabet_known else Refusal.UNKNOWN_ALPHABET, reports)
-    channel = known[tag]
-    given = document.get(_ANSWERS[channel.kind])
+    shape = known[tag]
+    given = document.get(_ANSWERS[shape.kind])
     if given is None or len(given) != reports:
         raise RefusedError(Refusal.BAD_BATCH, reports)
     refused: Counter[str] = Counter()
@@ -126,9 +126,9 @@ def parse_batch(body: bytes, known: Known) -> Batch:
     slots: list[int] = []
     packed = bytearray()
     for pseudonym, value in zip(document["pseudonyms"], given, strict=True):
-        slot, bits = _slot(value, channel), _bits(value, channel)
+        slot, bits = _slot(value, shape), _bits(value, shape)
         if slot is None and bits is None:
-            refused[Refusal.BAD_SLOT if channel.kind == "slot" else Refusal.BAD_BITS] += 1
+            refused[Refusal.BAD_SLOT if shape.kind == "slot" else Refusal.BAD_BITS] += 1
         elif not _is_pseudonym(pseudonym):
             refused[Refusal.BAD_PSEUDONYM] += 1
         else:
@@ -137,8 +137,8 @@ def parse_batch(body: bytes, known: Known) -> Batch:
             packed += bits or b""
     answers = (
         np.array(slots, dtype=np.uint32)
-        if channel.kind == "slot"
-        else np.frombuffer(bytes(packed), dtype=np.uint8).reshape(-1, channel.report_bytes)
+        if shape.kind == "slot"
+        else np.frombuffer(bytes(packed), dtype=np.uint8).reshape(-1, shape.report_bytes)
     )
     return Batch(document["batch"], tag, document["window"], tuple(pseudonyms), answers, dict(refused))
 
@@ -167,19 +167,19 @@ def _document(body: bytes) -> dict[str, Any]:
     return found
 
 
-def _slot(value: object, channel: ReportChannel) -> int | None:
-    sound = channel.kind == "slot" and isinstance(value, int) and not isinstance(value, bool)
-    return value if sound and isinstance(value, int) and 0 <= value < channel.slots else None
+def _slot(value: object, shape: ReportShape) -> int | None:
+    sound = shape.kind == "slot" and isinstance(value, int) and not isinstance(value, bool)
+    return value if sound and isinstance(value, int) and 0 <= value < shape.slots else None
 
 
-def _bits(value: object, channel: ReportChannel) -> bytes | None:
+def _bits(value: object, shape: ReportShape) -> bytes | None:
     """A report's packed bits, little bit order; bits beyond the last slot have to be 0."""
-    if channel.kind != "bits" or not isinstance(value, str) or not _HEX.fullmatch(value):
+    if shape.kind != "bits" or not isinstance(value, str) or not _HEX.fullmatch(value):
         return None
-    if len(value) != 2 * channel.report_bytes:
+    if len(value) != 2 * shape.report_bytes:
         return None
     packed = bytes.fromhex(value)
-    spare = _BITS_A_BYTE * channel.report_bytes - channel.slots
+    spare = _BITS_A_BYTE * shape.report_bytes - shape.slots
     return None if packed[-1] >> (_BITS_A_BYTE - spare) else packed
 
 

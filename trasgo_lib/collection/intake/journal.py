@@ -18,10 +18,9 @@ import numpy as np
 import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
-from trasgo_lib.collection.channels import ReportChannel
 from trasgo_lib.collection.intake.acknowledged import Acknowledged, KnownBatches, Receipt
 from trasgo_lib.collection.intake.devices import KnownDevices, from_bytes, to_bytes
-from trasgo_lib.collection.reports import Tag, report_table
+from trasgo_lib.collection.reports import ReportShape, Tag, report_table
 from trasgo_lib.errors import ConflictError, Reason, StoreError
 from trasgo_lib.keys import WrappingKey, new_secret
 from trasgo_lib.storage import ObjectStore
@@ -175,17 +174,17 @@ class Journal:
         """
         self.store.remove(self._secret_key(window))
 
-    def put_reports(self, window: str, tag: Tag, channel: ReportChannel, answers: Answers) -> ReportFile:
+    def put_reports(self, window: str, tag: Tag, shape: ReportShape, answers: Answers) -> ReportFile:
         """Store reports of one tag, sorted, so that their order tells nothing.
 
         Args:
             window: their window.
             tag: their versions.
-            channel: what they went through.
+            shape: of their answers.
             answers: uint32[reports] slots, or packed uint8[reports, bytes].
         """
         key = f"{self._folder(window)}/reports/{self.random(_NAME_BYTES).hex()}.parquet"
-        self.store.put_once(key, reports_bytes(window, tag, channel, answers))
+        self.store.put_once(key, reports_bytes(window, tag, shape, answers))
         return ReportFile(key, tag.alphabet, tag.channel, len(answers))
 
     def _put(self, window: str, found: WindowLog, content: bytes) -> bool:
@@ -216,20 +215,20 @@ class Journal:
         return f"{self._folder(window)}/log/{number:0{_DIGITS}d}"
 
 
-def reports_bytes(window: str, tag: Tag, channel: ReportChannel, answers: Answers) -> bytes:
+def reports_bytes(window: str, tag: Tag, shape: ReportShape, answers: Answers) -> bytes:
     """A Parquet file of reports of one tag, in an order that tells nothing of the one in which they came.
 
     Args:
         window: their window.
         tag: their versions.
-        channel: what they went through.
+        shape: of their answers.
         answers: uint32[reports] slots, or packed uint8[reports, bytes].
     """
     # all bits decide: where only some did, equal ones would stay in the order in which they came
-    whole = np.ascontiguousarray(answers).view(f"V{answers.shape[1]}").ravel() if channel.kind == "bits" else answers
+    whole = np.ascontiguousarray(answers).view(f"V{answers.shape[1]}").ravel() if shape.kind == "bits" else answers
     order = np.argsort(whole, kind="stable")
     written = io.BytesIO()
-    pq.write_table(report_table(channel, tag, window, answers[order]), written, compression="zstd")
+    pq.write_table(report_table(shape, tag, window, answers[order]), written, compression="zstd")
     return written.getvalue()
 
 

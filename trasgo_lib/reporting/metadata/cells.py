@@ -79,45 +79,48 @@ def cells_csvw(description: CellsDescription) -> dict[str, Any]:
 
 
 def cells_tables(data: Sequence[PublishedFile]) -> list[dict[str, Any]]:
-    """What ``csvw.json`` says of the table, which follows from the files alone.
+    """What ``csvw.json`` says of the tables, of reports and of points, which follows from the files alone.
 
     Args:
         data: the data files.
     """
-    file = next(file for file in data if _kind(file) == "csv")
+    return [_table(file) for file in sorted(data, key=lambda file: file.key) if _kind(file) == "csv"]
+
+
+def _table(file: PublishedFile) -> dict[str, Any]:
     columns = [
         {"name": name, "titles": name, "dc:description": told, "datatype": _CSVW[kind], "required": True}
         for name, kind, told in _FIELDS
     ]
-    table_of_cells = {
+    return {
         "url": file.key,
         "schema:sha256": file.sha256,
         "schema:contentSize": str(file.bytes),
         "tableSchema": {"columns": columns, "primaryKey": ["resolution", "cell"]},
     }
-    return [table_of_cells]
 
 
 def cells_data_package(description: CellsDescription) -> dict[str, Any]:
-    """``datapackage.json`` of a window: two forms of the table, cells as GeoJSON, and the counts."""
-    return {**package_head(description), "resources": cells_resources(description.data)}
+    """``datapackage.json`` of a window: two forms of each table, cells as GeoJSON, and the counts."""
+    return {**package_head(description), "resources": cells_resources(description.data, description.dataset)}
 
 
-def cells_resources(data: Sequence[PublishedFile]) -> list[dict[str, Any]]:
+def cells_resources(data: Sequence[PublishedFile], dataset: str) -> list[dict[str, Any]]:
     """What ``datapackage.json`` says of the files, which follows from them alone.
 
     Args:
         data: the data files.
+        dataset: name of the collection.
     """
-    return [_resource(file) for file in data]
+    return [_resource(file, of_points=file.key.startswith(f"data/{dataset}-points")) for file in data]
 
 
-def _resource(file: PublishedFile) -> dict[str, Any]:
+def _resource(file: PublishedFile, *, of_points: bool) -> dict[str, Any]:
     kind = _kind(file)
     shape: dict[str, Any] = {
         "name": file.key.removeprefix("data/").replace("/", "-").lower(),
         "path": file.key,
-        "title": _HOLDS[kind],
+        "title": f"{_HOLDS[kind]}, from noised points" if of_points else _HOLDS[kind],
         "format": kind,
         "mediatype": _MEDIA[kind],
         **({} if kind == "parquet" else {"encoding": "utf-8"}),
@@ -157,10 +160,12 @@ def cells_sections(statement: dict[str, Any], privacy_in_words: str) -> str:
     """
     lines = section("How the estimates were made", cell(privacy_in_words))
     lines += section("What devices answered")
-    lines += table(
-        ("resolution", "slots", "mechanism", "epsilon a report", "reports", "alphabet"), _versions(statement)
-    )
-    lines += section(f"Columns of data/{statement['dataset']}.csv and .parquet")
+    if statement["versions"]:
+        lines += table(
+            ("resolution", "slots", "mechanism", "epsilon a report", "reports", "alphabet"), _versions(statement)
+        )
+    lines += _points(statement)
+    lines += section(f"Columns of {' and '.join(_files(statement))}")
     lines += table(("column", "type", "holds"), _FIELDS)
     lines += section("Reading the values")
     lines += bullets((cell(statement["caution"]), f"Intervals: {cell(statement['interval'])}."))
@@ -176,6 +181,28 @@ def _versions(statement: dict[str, Any]) -> Iterator[tuple[object, ...]]:
         place = f"alphabets/{one['alphabet']}.json"
         told = (one["resolution"], one["slots"], one["mechanism"], one["epsilon_per_report"], one["reports"])
         yield (*told, place)
+
+
+def _points(statement: dict[str, Any]) -> list[str]:
+    point = statement.get("point")
+    if point is None or point.get("estimates") is None:
+        return []
+    estimates = point["estimates"]
+    told = (
+        f"{estimates['reports']} points of {point['mechanism']}, epsilon {point['certified_epsilon']} for two lattice "
+        f"cells {point['radius_m']} m apart; shares of {estimates['cells']} cells of resolution "
+        f"{estimates['linkage']['resolution']}, `other` for all other places."
+    )
+    return bullets((cell(told), cell(point["words"])))
+
+
+def _files(statement: dict[str, Any]) -> Iterator[str]:
+    """The tables that a window has."""
+    dataset = statement["dataset"]
+    if statement["versions"]:
+        yield f"data/{dataset}.csv and .parquet"
+    if (statement.get("point") or {}).get("estimates") is not None:
+        yield f"data/{dataset}-points.csv and .parquet"
 
 
 def _kind(file: PublishedFile) -> str:
