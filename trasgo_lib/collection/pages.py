@@ -173,7 +173,7 @@ def reading_notes(told: Told, table: LevelTable) -> list[str]:
 
 _ABOUT_POINTS = (
     "A cell of the map of points is the lattice cells whose centres it holds. Whoever was outside the box of the "
-    "lattice, or in a cell that does not lie whole within it, counts as `other`."
+    "lattice, or in a cell that does not lie whole within it, counts as other."
 )
 
 
@@ -209,6 +209,7 @@ def _facts_of_points(told: Told, table: LevelTable) -> list[tuple[str, object]]:
     error = float(np.median(table.standard_error[: len(table.alphabet.cells)]))
     return [
         (f"Epsilon of a point at {point['radius_m']} m", point["epsilon"]),
+        ("Of raw places that far apart", point["epsilon_of_raw_places"]),
         ("Lifetime cap of a device", f"{point['lifetime_epsilon']} at {point['radius_m']} m"),
         ("Points", f"{table.reports:,}"),
         ("Usual standard error", percent(error)),

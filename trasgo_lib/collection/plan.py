@@ -130,10 +130,7 @@ class CollectionPlan:
 
 def _point_json(point: PointPlan) -> dict[str, Any]:
     return {
-        "alphabet": point.tag.alphabet,
-        "channel": point.tag.channel,
-        "resolution": point.lattice.alphabet.resolution,
-        "domain": point.domain.describe(),
+        **point.lattice.to_json(),
         "epsilon": point.epsilon.text,
         "radius_m": point.radius_m,
         "daily_epsilon": point.daily.text,

@@ -7,9 +7,10 @@ from typing import Any
 
 GUARANTEE = (
     "Each device noised its own slot before anything left it: whoever sees a report, the collector included, learns of "
-    "the place behind it at most what the stated epsilon of a report allows, against any other place. Nobody but the "
-    "device ever held a coordinate."
+    "the place behind it at most what the stated epsilon of a report allows, against any other place."
 )
+
+NO_COORDINATE = "Nobody but the device ever held a coordinate."
 
 NOT_COVERED = (
     "that a device takes part, in which windows, with which alphabet and channel, and through which client group",
@@ -33,9 +34,8 @@ LEDGER = (
 
 GUARANTEE_OF_POINTS = (
     "Each device noised its own place before anything left it: whoever sees a point, the collector included, learns of "
-    "the place behind it at most what the stated epsilon of a point allows, against any other place at the stated "
-    "distance, and in proportion against nearer and farther ones: near places can hardly be told apart, far ones can. "
-    "Nobody but the device ever held a coordinate."
+    "the lattice cell behind it at most what the stated epsilon of a point allows, against any other cell at the "
+    "stated distance, and in proportion against nearer and farther ones: near places can hardly be told apart, far ones can."
 )
 
 BESIDE = (
@@ -69,7 +69,7 @@ def words_of(*, has_cells: bool, has_points: bool) -> Mapping[str, Any]:
     guarantees = [GUARANTEE] if has_cells else []
     guarantees += [GUARANTEE_OF_POINTS] if has_points else []
     return {
-        "guarantee": " ".join([*guarantees, *([BESIDE] if has_cells and has_points else [])]),
+        "guarantee": " ".join([*guarantees, *([BESIDE] if has_cells and has_points else []), NO_COORDINATE]),
         "neighbours": "a device reports another place, or the same one; everything else is the same",
         "ledger": LEDGER,
         "not_covered": [*NOT_COVERED, *(NOT_COVERED_OF_POINTS if has_points else ())],

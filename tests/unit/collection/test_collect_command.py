@@ -6,7 +6,8 @@ import json
 from pathlib import Path
 
 import pytest
-from collecting import plan, write
+from collecting import BOX, plan, write
+from pointed import POINT
 from typer.testing import CliRunner
 
 from flows.cli import app
@@ -84,3 +85,22 @@ def test_what_cannot_be_meant_ends_with_exit_2(tmp_path: Path, arguments: list[s
     done = RUN.invoke(app, ["collect", *(part.format(path=path, folder=tmp_path) for part in arguments)])
     assert done.exit_code == 2
     assert words in done.output + (done.stderr or "")
+
+
+def test_points_are_sized_and_simulated(tmp_path: Path) -> None:
+    demo = str(ROOT / "configs" / "demo" / "city-points.yaml")
+    done = " ".join(RUN.invoke(app, ["collect", "size", demo]).output.split())
+    for words in ("a lattice of 229 x 260 cells", "a map of 284 cells", "times that of counting", "72.087288 ever"):
+        assert words in done
+    assert "bits vary" not in done and "left out" not in done
+    found = _json("size", demo, "--reports", "10000,1000000", "--json")
+    assert found["levels"] == [] and [one["is_told"] for one in found["points"]] == [False, True]  # type: ignore[attr-defined]
+    narrow = {**POINT, "box": BOX}
+    path = str(write(tmp_path, point=narrow))
+    assert "cells of the area are left out" in " ".join(RUN.invoke(app, ["collect", "size", path]).output.split())
+    both = _json("simulate", path, "--devices", "20000", "--windows", "1", "--json")
+    assert len(both["windows"]) == len(both["points"]) == 1  # type: ignore[arg-type]
+    (row,) = both["points"]  # type: ignore[misc]
+    assert row["reports"] == 20_000 and row["healthy"] and row["covered"] > 0.6
+    shown = RUN.invoke(app, ["collect", "simulate", path, "--devices", "5000", "--windows", "1"]).output
+    assert "Points:" in shown

@@ -115,7 +115,7 @@ def test_the_statement_tells_what_a_point_cost(facts: CollectionFacts, package: 
     assert point["epsilon"] == "1.386" and float(point["certified_epsilon"]) <= 1.386
     assert float(point["epsilon_of_raw_places"]) > 2 * 1.386, "encoding moves places by up to half a cell's diagonal"
     assert point["estimates"]["reports"] == REPORTS and point["points_per_window"] == 1
-    assert "against any other place at the stated distance" in statement["guarantee"]
+    assert "against any other cell at the stated distance" in statement["guarantee"]
     assert ("against any other place. " in statement["guarantee"]) is not is_alone(package)
     assert ("A device that sends both" in statement["guarantee"]) is not is_alone(package)
     assert (statement["device"] is None) is is_alone(package)

@@ -191,9 +191,9 @@ def _points(statement: dict[str, Any]) -> list[str]:
     told = (
         f"{estimates['reports']} points of {point['mechanism']}, epsilon {point['certified_epsilon']} for two lattice "
         f"cells {point['radius_m']} m apart; shares of {estimates['cells']} cells of resolution "
-        f"{estimates['linkage']['resolution']}, `other` for all other places."
+        f"{estimates['linkage']['resolution']}, and of all other places."
     )
-    return bullets((cell(told), cell(point["words"])))
+    return bullets((told, point["words"]))
 
 
 def _files(statement: dict[str, Any]) -> Iterator[str]:
