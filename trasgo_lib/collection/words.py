@@ -35,7 +35,8 @@ LEDGER = (
 GUARANTEE_OF_POINTS = (
     "Each device noised its own place before anything left it: whoever sees a point, the collector included, learns of "
     "the lattice cell behind it at most what the stated epsilon of a point allows, against any other cell at the "
-    "stated distance, and in proportion against nearer and farther ones: near places can hardly be told apart, far ones can."
+    "stated distance, and in proportion against nearer and farther ones: near places can hardly be told apart, far "
+    "ones can."
 )
 
 BESIDE = (
