@@ -172,8 +172,8 @@ def reading_notes(told: Told, table: LevelTable) -> list[str]:
 
 
 _ABOUT_POINTS = (
-    "A cell of the map of points is the lattice cells whose centres it holds. Whoever was outside the box of the "
-    "lattice, or in a cell that does not lie whole within it, counts as other."
+    "A cell of the map of points is the lattice cells whose centres it holds, so a place near a border can count next "
+    "door. Whoever was outside the box of the lattice, or in a cell that does not lie whole within it, counts as other."
 )
 
 
