@@ -32,7 +32,6 @@ from trasgo_lib.collection.health import FALSE_ALARM, HealthCheck, share_check
 from trasgo_lib.collection.points import PointLattice, lattice_cells
 from trasgo_lib.estimation.estimate import normal_point
 from trasgo_lib.estimation.shares import project_simplex
-from trasgo_lib.mechanisms.planar_inverse import PlanarOperator
 
 Floats = NDArray[np.float64]
 
@@ -122,17 +121,23 @@ def decoders(lattice: PointLattice) -> Iterator[tuple[int, tuple[slice, slice], 
     rows, columns = lattice.domain.rows, lattice.domain.columns
     order, starts = lattice_cells(lattice)
     around = ceil(_REACH / _decay(lattice))
-    operators: dict[tuple[int, int], PlanarOperator] = {}
-    for slot in range(lattice.alphabet.other):
-        row, column = np.divmod(order[starts[slot] : starts[slot + 1]], columns)
-        first, last = max(0, int(row.min()) - around), min(rows, int(row.max()) + around + 1)
-        west, east = max(0, int(column.min()) - around), min(columns, int(column.max()) + around + 1)
+    own = [np.divmod(order[starts[slot] : starts[slot + 1]], columns) for slot in range(lattice.alphabet.other)]
+    high, wide = (2 * around + 1 + max(int(np.ptp(places[axis])) for places in own) for axis in range(2))
+    away = lattice.channel.operator_around(high, wide, around)
+    for slot, (row, column) in enumerate(own):
+        first, west = int(row.min()) - around, int(column.min()) - around
+        last, east = first + high, west + wide
+        is_away = first >= 0 and west >= 0 and last <= rows and east <= columns
+        first, west, last, east = max(0, first), max(0, west), min(rows, last), min(columns, east)
         shape = last - first, east - west
-        if shape not in operators:
-            operators[shape] = lattice.channel.operator(*shape)
         inside = np.zeros(shape)
         inside[row - first, column - west] = 1.0
-        yield slot, (slice(first, last), slice(west, east)), operators[shape].decoder(inside.ravel()).reshape(shape)
+        decoder = (
+            away.decoder_away_from_edges(inside.ravel())
+            if is_away
+            else lattice.channel.operator_around(*shape, around).decoder(inside.ravel(), roughly=True)
+        )
+        yield slot, (slice(first, last), slice(west, east)), decoder.reshape(shape)
     elsewhere = (lattice.places == lattice.alphabet.other).astype(np.float64)
     whole = lattice.channel.operator().decoder(elsewhere).reshape(rows, columns)
     yield lattice.alphabet.other, (slice(0, rows), slice(0, columns)), whole

@@ -31,8 +31,8 @@ from trasgo_lib.mechanisms.planar_channel import PlanarChannel
 MOST_CELLS = 2**18
 """Of a lattice whose noise is undone: a second of work for each solve, and a megabyte of published counts."""
 
-_LEAST_DECAY = 0.1
-"""Of the noise per lattice cell. Undoing finer lattices leaves shares with errors a million times those of counting."""
+_LEAST_DECAY = 0.3
+"""Of the noise per lattice cell. Undone on finer lattices, shares have thousands of times the variance of counting."""
 
 _LEAST_PER_CELL = 4
 """Lattice cells that make up an H3 cell at least: of fewer its outline says nothing."""

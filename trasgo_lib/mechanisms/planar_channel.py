@@ -147,16 +147,21 @@ class PlanarChannel(TableChannel):
         """
         return np.asarray(np.linalg.solve(self._matrix.T, histogram))
 
-    def operator(self, rows: int | None = None, columns: int | None = None) -> PlanarOperator:
-        """The law as an operator that can be undone, for lattices of any size.
+    def operator(self) -> PlanarOperator:
+        """The law as an operator that can be undone, for lattices of any size."""
+        return PlanarOperator(self._lattice.rows, self._lattice.columns, self._window_shares, 0.5**UNIFORM_BITS)
+
+    def operator_around(self, rows: int, columns: int, reach: int) -> PlanarOperator:
+        """The same for a part of the lattice whose surroundings do not matter.
 
         Args:
-            rows: of a part of the lattice whose surroundings do not matter; default all.
-            columns: of that part; default all.
+            rows: of the part.
+            columns: of the part.
+            reach: cells beyond which the noise is cut off.
         """
-        if rows is None or columns is None:
-            return PlanarOperator(self._lattice.rows, self._lattice.columns, self._window_shares, 0.5**UNIFORM_BITS)
-        return PlanarOperator(rows, columns, self._window_shares)
+        centre = self._window.radius
+        near = slice(centre - min(reach, centre), centre + min(reach, centre) + 1)
+        return PlanarOperator(rows, columns, self._window_shares[near, near])
 
     @cached_property
     def _window_shares(self) -> NDArray[np.float64]:

@@ -24,6 +24,7 @@ Floats = NDArray[np.float64]
 _ACCURACY = 1e-11
 """Relative residual of one solve; a second one, of what is left, takes it to the rounding of the transforms."""
 
+_ROUGH = 1e-8
 _SUBSPACE, _RESTARTS = 40, 50
 
 
@@ -66,16 +67,27 @@ class PlanarOperator:
     def _mixed(self, by_window: Floats, values: Floats) -> Floats:
         return np.asarray((1 - self._uniform) * by_window.ravel() + self._uniform * values.mean())
 
-    def decoder(self, values: Floats) -> Floats:
+    def decoder(self, values: Floats, *, roughly: bool = False) -> Floats:
         """The function g of the output cell whose expected value is a given one of the input cell: ``K g = values``.
 
         Args:
             values: float64[cells].
+            roughly: whether a relative residual of 1e-8 is enough.
 
         Raises:
             ArithmeticError: it cannot be found to the accuracy of the transforms: a decay too small for the lattice.
         """
-        return self._solved(self.expectation, values)
+        if roughly:
+            return self._solved(self.expectation, values, (_ROUGH,))
+        return self._solved(self.expectation, values, (_ACCURACY, _ACCURACY))
+
+    def decoder_away_from_edges(self, values: Floats) -> Floats:
+        """The same where it vanishes towards the edges, so that it does not matter what lies beyond them: no solve.
+
+        Args:
+            values: float64[cells], 0 but in the middle.
+        """
+        return self._undone_under_reflection(np.asarray(values, dtype=np.float64))
 
     def inputs(self, observed: Floats) -> Floats:
         """Unbiased shares of input cells from shares of output cells: ``K^T f = observed``.
@@ -86,14 +98,14 @@ class PlanarOperator:
         Raises:
             ArithmeticError: as ``decoder``.
         """
-        return self._solved(self.outputs, observed)
+        return self._solved(self.outputs, observed, (_ACCURACY, _ACCURACY))
 
     @cached_property
     def least_eigenvalue(self) -> float:
         """Of the window under reflection: how much of the finest waves the noise leaves; above 0."""
         return float(self._eigenvalues.min())
 
-    def _solved(self, operator: Callable[[Floats], Floats], right: Floats) -> Floats:
+    def _solved(self, operator: Callable[[Floats], Floats], right: Floats, accuracies: tuple[float, ...]) -> Floats:
         # imported late: only estimates need scipy
         from scipy.sparse.linalg import LinearOperator, gmres
 
@@ -103,8 +115,8 @@ class PlanarOperator:
         found, left = np.zeros(self.cells), np.asarray(right, dtype=np.float64)
         if not left.any():
             return found
-        for _ in range(2):
-            more, fault = gmres(forward, left, M=near, rtol=_ACCURACY, restart=_SUBSPACE, maxiter=_RESTARTS)
+        for accuracy in accuracies:
+            more, fault = gmres(forward, left, M=near, rtol=accuracy, restart=_SUBSPACE, maxiter=_RESTARTS)
             if fault:
                 raise ArithmeticError("the noise of this lattice cannot be undone")
             found += more
