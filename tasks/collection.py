@@ -240,11 +240,6 @@ def facts_of(
     )
 
 
-def is_published(session: CollectionSession, window: str) -> bool:
-    """Whether a window is public already."""
-    return session.public.exists(f"{session.prefix(window)}/{MANIFEST}")
-
-
 def _added_up(session: CollectionSession, keys: Sequence[str]) -> tuple[dict[Tag, ReportCounts], Counter[Tag]]:
     counted: dict[Tag, ReportCounts] = {}
     unknown: Counter[Tag] = Counter()

@@ -114,6 +114,8 @@ def _four_eyes(one: Life) -> None:
     one.scheduled = _scheduled(collection, window)
     one.note("second", _as(collection, "leo", "approve", window, "--yes"))
     one.note("published", _run(collection, window))
+    (one.folder("1") / "data" / "heat.csv").unlink()
+    one.note("restored", _run(collection, window, "--json"))
 
 
 def _correction(one: Life) -> None:
@@ -197,6 +199,11 @@ def test_what_was_approved_is_published_and_verifies(life: Life) -> None:
     published = {path.name: path.read_bytes() for path in life.folder("1").rglob("*") if path.is_file()}
     assert published == {path.name: path.read_bytes() for path in waiting.rglob("*") if path.is_file()}
     assert verify_collection(life.folder("1")).passed
+
+
+def test_a_lost_file_of_what_was_approved_comes_back(life: Life) -> None:
+    assert life.said["restored"].exit_code == 0 and life.said["restored"].json["already_published"] is False
+    assert life.public["restored"] == life.public["published"]
 
 
 def test_a_schedule_that_finds_a_window_waiting_completes_and_says_so(life: Life) -> None:
