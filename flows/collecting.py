@@ -15,7 +15,8 @@ from prefect.states import Completed
 
 from flows.environment import actor, home, prepare_prefect
 from tasks.collection_closing import last_over, read_closing, require_over, require_same_plan
-from tasks.collection_life import WindowPlan, life_of, require_not_replaced
+from tasks.collection_corrections import require_place
+from tasks.collection_life import WindowPlan, life_of
 from tasks.collection_session import CollectionRef, CollectionSession, collection_of, open_collection
 from tasks.policies import at_boundary
 from tasks.signing import require_signing_key
@@ -71,7 +72,7 @@ def run_window(
     life.require_superseded()
     if _is_over(session, life, window):
         return _outcome(life, already=True)
-    require_not_replaced(life, window)
+    require_place(session.plan, life, window)
     life.require_stores()
     ref = CollectionRef(str(session.config_path), digest, str(session.home), window, person)
     with around or nullcontext():

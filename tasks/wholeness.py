@@ -57,6 +57,6 @@ def require_nothing_lost(life: VersionLife[VersionPlan]) -> None:
             Reason.MISSING_FILE,
             life.public.uri(release_prefix(life.plan.dataset, life.plan.version)),
             required="every file that was published, as long as it was",
-            came=f"without {', '.join(lost[:5])}{' and others' if len(lost) > 5 else ''}, or with others in their place",
+            came=f"without {', '.join(lost[:5])}{' and others' if len(lost) > 5 else ''}, or with others instead",
             fix="Restore the public files from a copy; `trasgo verify` tells whether it is whole.",
         )

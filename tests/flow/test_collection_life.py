@@ -262,7 +262,8 @@ def test_the_record_is_whole_and_charges_nothing(life: Life) -> None:
 
 def test_a_correction_of_windows_that_were_never_begun_publishes_them_as_new(life: Life) -> None:
     """A file corrects the windows that its earlier version began; the next week is no correction of anything."""
-    from tasks.collection_life import corrected, window_plan
+    from tasks.collection_corrections import corrected
+    from tasks.collection_life import window_plan
     from tasks.places import open_records
 
     plan = life.collection.session.plan
@@ -297,7 +298,7 @@ def test_an_embargo_that_ends_while_a_run_packages_is_seen(monkeypatch: pytest.M
     life = MagicMock()
     life.publication.side_effect = lambda: SimpleNamespace(package=next(packages))
     steps: list[str] = []
-    for name in ("require_over", "require_not_replaced", "require_signing_key", "_outcome", "CollectionRef"):
+    for name in ("require_over", "require_place", "require_signing_key", "_outcome", "CollectionRef"):
         monkeypatch.setattr(flows.collecting, name, MagicMock())
     monkeypatch.setattr(flows.collecting, "life_of", lambda *_: life)
     monkeypatch.setattr(flows.collecting, "_is_over", lambda *_: False)
