@@ -48,9 +48,11 @@ def corrected_version(declared: str, history: WindowHistory, where: str) -> str 
     version, seen = declared, {declared}
     while version not in history.published:
         links = history.corrects.get(version, frozenset())
-        if links == {FIRST} or not history.standing:
+        if links == {FIRST}:
             return None
         if len(links) != 1 or links <= seen:
+            if not history.standing:
+                return None
             raise _unknown(version, links, history, where)
         (version,) = links
         seen.add(version)

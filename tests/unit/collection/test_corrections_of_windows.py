@@ -27,6 +27,7 @@ def history(published: str = "", standing: str | None = None, corrects: dict[str
         ("2", history("1"), "1"),
         ("3", history("1"), "1"),
         ("3", history("12", standing="2"), "2"),
+        ("3", history("1", standing=""), "1"),
         ("2", history(""), None),
         ("2", history("9"), None),
         ("2", history("1", corrects={}, standing=""), None),
@@ -34,7 +35,7 @@ def history(published: str = "", standing: str | None = None, corrects: dict[str
         ("2", history("2", corrects={"2": "1|"}), "2"),
         ("2", history("", corrects={"2": "1|"}), None),
     ],
-    ids=["the one before", "over one that is not there", "over two", "the newest", "a new window",
+    ids=["the one before", "over one that is not there", "over two", "the newest", "one that was withdrawn", "a new window",
          "the chain ends beside another", "all superseded", "nothing known and nothing there", "no link is needed",
          "several links to nothing"],
 )  # fmt: skip
