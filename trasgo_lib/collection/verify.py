@@ -23,6 +23,8 @@ from trasgo_lib.collection.package import csv_bytes, drawn_files, parquet_table
 from trasgo_lib.collection.pages import Told
 from trasgo_lib.collection.reports import Tag
 from trasgo_lib.collection.standards import CLAIMS, period_of
+from trasgo_lib.collection.verify_described import verify_described
+from trasgo_lib.collection.verify_figures import held_by_digest, verify_figures
 from trasgo_lib.collection.verify_statement import verify_statement
 from trasgo_lib.collection.verify_words import verify_words
 from trasgo_lib.errors import Reason, TrasgoError, VerificationError
@@ -92,6 +94,8 @@ def verify_counts(store: ObjectStore, prefix: str, manifest: dict[str, Any]) -> 
     yield from _verify_drawn(store, prefix, Told(statement, parts, tables, health_of(parts)))
     yield from verify_cells_metadata(store, prefix, Published(manifest, {}, statement))
     yield from _verify_claims(store, prefix, manifest, statement)
+    yield from verify_figures(statement, tables, lambda path: store.get(_key(prefix, path)), manifest)
+    yield from verify_described(statement, lambda path: store.get(_key(prefix, path)), manifest)
     yield from verify_words(statement, lambda path: store.get(_key(prefix, path)), manifest)
 
 
@@ -192,9 +196,10 @@ def _verify_drawn(store: ObjectStore, prefix: str, told: Told) -> Iterator[Verif
     """Report and maps are drawn again from published figures and statement.
 
     Their words and shades are those of a version of this library, so those of another version are held by their digests
-    only; what the figures are is asked of every version.
+    only, which is noted; what the figures are is asked of every version.
     """
     if told.statement["library_version"] != trasgo_lib.__version__:
+        yield held_by_digest(told.statement, "report and maps")
         return
     for path, content in drawn_files(told).items():
         yield _made_again(store, prefix, path, content, "the page as it is drawn from the published figures")

@@ -35,7 +35,8 @@ def history(published: str = "", standing: str | None = None, corrects: dict[str
         ("2", history("2", corrects={"2": "1|"}), "2"),
         ("2", history("", corrects={"2": "1|"}), None),
     ],
-    ids=["the one before", "over one that is not there", "over two", "the newest", "one that was withdrawn", "a new window",
+    ids=["the one before", "over one that is not there", "over two", "the newest", "one that was withdrawn",
+         "a new window",
          "the chain ends beside another", "all superseded", "nothing known and nothing there", "no link is needed",
          "several links to nothing"],
 )  # fmt: skip
