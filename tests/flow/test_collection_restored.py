@@ -22,7 +22,7 @@ from tasks.wholeness import lost_files
 from trasgo_lib.collection.intake import Submission
 from trasgo_lib.errors import ConflictError, Reason
 from trasgo_lib.records import State
-from trasgo_lib.release import ENVELOPE, MANIFEST, erratum_key
+from trasgo_lib.release import ENVELOPE, MANIFEST, SIGNING_KEY, erratum_key
 from trasgo_lib.storage import ObjectStore, open_store
 
 DEVICES = 3000
@@ -95,6 +95,16 @@ def test_one_lost_file_comes_back_as_it_was(one: Window) -> None:
     assert one.run("--json").json["already_published"] is True
 
 
+def test_a_lost_signature_comes_back_under_the_key_it_was_made_with(one: Window) -> None:
+    """The office signs with another key by now; what was published was signed with the one before."""
+    assert one.collection.trasgo("key", "renew-signing").exit_code == 0
+    for name in (SIGNING_KEY, ENVELOPE):
+        (one.folder / name).unlink()
+    answer = one.run("--quiet")
+    assert answer.exit_code == 0, answer.text
+    assert one.files() == one.published
+
+
 def test_a_file_of_another_length_is_told_and_not_overwritten(one: Window) -> None:
     (one.folder / CSV).write_bytes(one.published[CSV][:-7])
     answer = one.run("--quiet")
@@ -105,9 +115,12 @@ def test_a_file_of_another_length_is_told_and_not_overwritten(one: Window) -> No
 
 def test_another_manifest_does_not_pass_for_the_published_one(one: Window) -> None:
     manifest = one.folder / MANIFEST
-    manifest.write_bytes(one.published[MANIFEST].replace(b"heat.csv", b"heat.csw", 1))
-    answer = one.run("--quiet")
-    assert answer.exit_code == 4 and "already_exists" in answer.text, answer.text
+    for content in (one.published[MANIFEST].replace(b"heat.csv", b"heat.csw", 1), b"{"):
+        manifest.write_bytes(content)
+        (one.folder / SIGNING_KEY).unlink(missing_ok=True)
+        answer = one.run("--quiet")
+        assert answer.exit_code == 4 and manifest.read_bytes() == content, answer.text
+    (one.folder / SIGNING_KEY).write_bytes(one.published[SIGNING_KEY])
     manifest.write_bytes(one.published[MANIFEST])
 
 
