@@ -5,6 +5,7 @@ The command and the scheduled flow both go through here, so that neither can lea
 
 from __future__ import annotations
 
+import logging
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from pathlib import Path
@@ -13,17 +14,20 @@ from prefect import State, flow
 from prefect.states import Completed
 
 from flows.environment import actor, home, prepare_prefect
-from tasks.collection import is_published
 from tasks.collection_closing import last_over, read_closing, require_over, require_same_plan
-from tasks.collection_life import WindowPlan, life_of, require_not_replaced
+from tasks.collection_corrections import require_place
+from tasks.collection_life import WindowPlan, life_of
 from tasks.collection_session import CollectionRef, CollectionSession, collection_of, open_collection
 from tasks.policies import at_boundary
 from tasks.signing import require_signing_key
 from tasks.version_life import VersionLife
 from tasks.waiting import may_be_published
+from tasks.wholeness import lost_files
 from trasgo_lib.errors import WaitingError
 from trasgo_lib.records import State as RecordState
 from trasgo_lib.records import waiting_of
+
+_LOGGER = logging.getLogger("trasgo")
 
 _OVER = (RecordState.PUBLISHED, RecordState.SUPERSEDED, RecordState.WITHDRAWN)
 
@@ -68,7 +72,7 @@ def run_window(
     life.require_superseded()
     if _is_over(session, life, window):
         return _outcome(life, already=True)
-    require_not_replaced(life, window)
+    require_place(session.plan, life, window)
     life.require_stores()
     ref = CollectionRef(str(session.config_path), digest, str(session.home), window, person)
     with around or nullcontext():
@@ -86,8 +90,13 @@ def _is_over(session: CollectionSession, life: VersionLife[WindowPlan], window: 
     record = life.version()
     if record is None or record.state not in _OVER:
         return False
+    if record.manifest_digest is None:
+        return True  # ended before it was published, perhaps before it was closed
     require_same_plan(session, window, read_closing(session, window))
-    return record.state is RecordState.WITHDRAWN or is_published(session, window)
+    lost = lost_files(life)
+    if lost:
+        _LOGGER.warning("%s: %d files of it are lost; they are put again", session.prefix(window), len(lost))
+    return not lost
 
 
 def _execute(ref: CollectionRef, session: CollectionSession) -> None:

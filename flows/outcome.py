@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from tasks.session import Session
+from tasks.wholeness import require_nothing_lost
 from trasgo_lib.budget import Cost
 from trasgo_lib.errors import ConflictError, Fault, Reason, TargetsNotMetError, WaitingError
 from trasgo_lib.records import State, VersionRecord, waiting_of
@@ -166,6 +167,7 @@ def finished(session: Session) -> VersionRecord | None:
 
     Raises:
         ConflictError: it is over, or was charged, with another plan or input.
+        StoreError: it is published, and files of it are gone.
     """
     record = session.version()
     if record is None:
@@ -178,6 +180,7 @@ def finished(session: Session) -> VersionRecord | None:
         raise _conflict(record, Reason.PLAN_CHANGED, "plan")
     if record.input_digest != session.source_digest():
         raise _conflict(record, Reason.INPUT_CHANGED, "input")
+    require_nothing_lost(session)
     return None if waits else record
 
 

@@ -22,7 +22,8 @@ from tasks.collection_closing import (
     take_inbox,
     too_few,
 )
-from tasks.collection_life import CORRECTS, FILE_CORRECTS, FREE, WindowPlan, begin, life_of_ref, signing_of_window
+from tasks.collection_corrections import CORRECTS, FILE_CORRECTS, require_place
+from tasks.collection_life import FREE, WindowPlan, begin, life_of_ref, signing_of_window
 from tasks.collection_session import CollectionRef, CollectionSession, collection_of
 from tasks.policies import IDEMPOTENT_IO, PURE, at_boundary
 from tasks.signing import previous_evidence
@@ -166,7 +167,7 @@ def publish_collection(ref: CollectionRef, keys: list[str]) -> Literal["publishe
         return "waiting"
     _require_as_recorded(life, staged)
     life.records.require_publishable(life.plan.dataset, life.plan.version, None)
-    life.require_superseded()
+    require_place(session.plan, life, ref.window)
     publish_package(staged, session.public, prefix)
     announce(life, {}, FREE)
     life.remove_work()
@@ -178,7 +179,9 @@ def publish_collection(ref: CollectionRef, keys: list[str]) -> Literal["publishe
 @at_boundary
 def publish_waiting_window(ref: CollectionRef) -> None:
     """Bring the approved files of a window to the public root; as ``publish_waiting`` of a release."""
-    bring_waiting(life_of_ref(ref), FREE)
+    life = life_of_ref(ref)
+    require_place(collection_of(ref).plan, life, ref.window)
+    bring_waiting(life, FREE)
 
 
 def _advance(life: VersionLife[WindowPlan], state: str, reason: str, **evidence: str) -> None:
@@ -247,11 +250,6 @@ def facts_of(
         info=own.config.release,
         points=None if points is None else conclude_points(points, of_points),
     )
-
-
-def is_published(session: CollectionSession, window: str) -> bool:
-    """Whether a window is public already."""
-    return session.public.exists(f"{session.prefix(window)}/{MANIFEST}")
 
 
 def _added_up(session: CollectionSession, keys: Sequence[str]) -> tuple[dict[Tag, ReportCounts], Counter[Tag]]:

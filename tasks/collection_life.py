@@ -11,6 +11,7 @@ from fractions import Fraction
 from pathlib import Path
 
 from tasks.collection_closing import last_over
+from tasks.collection_corrections import corrected
 from tasks.collection_session import CollectionRef, CollectionSession, collection_of, root_of
 from tasks.places import open_records, wrapping_key
 from tasks.rotation import require_key_of
@@ -19,21 +20,15 @@ from tasks.version_life import VersionLife, now
 from trasgo_lib.amounts import Epsilon, Geo
 from trasgo_lib.budget import Cost
 from trasgo_lib.collection import CollectionPlan, read_collection
-from trasgo_lib.collection.statement import plan_digest, release_version, window_info
+from trasgo_lib.collection.statement import plan_digest, window_info
 from trasgo_lib.config import CollectionConfig, Supersedes
-from trasgo_lib.errors import ConflictError, Reason
+from trasgo_lib.errors import ConflictError
 from trasgo_lib.keys import WrappingKey, digest_key_context, new_secret
-from trasgo_lib.records import AccountTerms, Records, State
+from trasgo_lib.records import AccountTerms, Records
 from trasgo_lib.release import Anchors, Signing
 
 FREE = "It follows from reports whose devices had paid for them, and adds nothing to what they spent."
 """What a correction costs."""
-
-CORRECTS = "supersedes"
-"""Evidence of the checked state: the version that this one takes the place of, or nothing."""
-
-FILE_CORRECTS = "file_supersedes"
-"""Evidence of the checked state: the version of the collection file that this one's corrects, or nothing."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -149,56 +144,6 @@ def reviewed(config: Path, window: str | None) -> tuple[WindowPlan, str]:
 def life_of_ref(ref: CollectionRef) -> VersionLife[WindowPlan]:
     """The same, from a reference."""
     return life_of(collection_of(ref), ref.window, ref.actor)
-
-
-def corrected(plan: CollectionPlan, window: str, records: Records) -> Supersedes | None:
-    """Which version of a window this one takes the place of.
-
-    A file corrects another one as a whole: windows that the other one never began are published as new ones. What was
-    decided when a window was checked stays.
-
-    Args:
-        plan: the compiled collection.
-        window: its first day.
-        records: ledger and lifecycle.
-    """
-    declared, dataset = plan.config.release.supersedes, plan.config.release.dataset
-    if declared is None:
-        return None
-    earlier = f"{window}.{declared.version}"
-    for event in records.events(dataset, release_version(plan, window)):
-        if event.state is State.CHECKED and CORRECTS in event.evidence:
-            return declared.model_copy(update={"version": earlier}) if event.evidence[CORRECTS] else None
-    if records.version(dataset, earlier) is None:
-        return None
-    return declared.model_copy(update={"version": earlier})
-
-
-def require_not_replaced(life: VersionLife[WindowPlan], window: str) -> None:
-    """Stop before a window is published by a file after the one that corrects it: both would stand side by side.
-
-    Args:
-        life: the window.
-        window: its first day.
-
-    Raises:
-        ConflictError: so it is.
-    """
-    plan, before = life.plan, f"{window}."
-    own = plan.version.removeprefix(before)
-    for other in life.records.versions():
-        if other.dataset != plan.dataset or not other.version.startswith(before) or other.version == plan.version:
-            continue
-        for event in life.records.events(plan.dataset, other.version):
-            told = event.evidence
-            if event.state is State.CHECKED and told.get(FILE_CORRECTS) == own and not told.get(CORRECTS):
-                raise ConflictError.of(
-                    Reason.STATE_CONFLICT,
-                    f"version {plan.dataset}/{plan.version}",
-                    required="a collection file that no other one has taken the place of in this window",
-                    came=f"one that was replaced: the window is {other.version}",
-                    fix="Run it with the file that corrects this one.",
-                )
 
 
 def begin(life: VersionLife[WindowPlan]) -> None:

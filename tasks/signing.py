@@ -6,12 +6,15 @@ publication that is resumed signs the same bytes.
 
 from __future__ import annotations
 
+import json
+from hashlib import sha256
+
 from tasks.places import VersionPlan, signing_key_file
 from tasks.session import Session
 from tasks.version_life import VersionLife
 from trasgo_lib.keys import PublicKey, SigningKey, SigningKeys
 from trasgo_lib.records import Entry, State, VersionRecord
-from trasgo_lib.release import SIGNING_KEY, Anchors, PublishedBefore, Signing, release_prefix
+from trasgo_lib.release import MANIFEST, SIGNING_KEY, Anchors, PublishedBefore, Signing, release_prefix
 
 _PREVIOUS_VERSION = "previous_version"
 _PREVIOUS_MANIFEST = "previous_manifest"
@@ -40,11 +43,19 @@ def signing_key(session: VersionLife[VersionPlan]) -> SigningKey:
 
 
 def _begun_with(session: VersionLife[VersionPlan]) -> str | None:
-    """Id of the key whose public half a publication that was begun has put already, or None."""
+    """Id of the key whose public half a publication that was begun has put already, or that it names; or None."""
     prefix = release_prefix(session.plan.dataset, session.plan.version)
     places = ((session.public, f"{prefix}/{SIGNING_KEY}"), (session.restricted, f"{prefix}/waiting/{SIGNING_KEY}"))
     found = next((store.get(key) for store, key in places if store.exists(key)), None)
-    return None if found is None else PublicKey.from_pem(found).key_id
+    if found is not None:
+        return PublicKey.from_pem(found).key_id
+    record, manifest = session.version(), f"{prefix}/{MANIFEST}"
+    if record is None or record.manifest_digest is None or not session.public.exists(manifest):
+        return None
+    # published, and its public half was lost: only the manifest on record is taken at its word
+    content = session.public.get(manifest)
+    signature = json.loads(content).get("signature") if sha256(content).hexdigest() == record.manifest_digest else None
+    return None if signature is None else str(signature["key_id"])
 
 
 def signing_of(session: Session) -> Signing | None:

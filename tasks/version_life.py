@@ -178,8 +178,7 @@ class VersionLife(Generic[P_co]):
         Raises:
             ConflictError: another run holds it.
         """
-        holder = f"{socket.gethostname()} {os.getpid()} {now()}"
-        return kept_alive(self.records.lease(self.plan.dataset, self.plan.version, holder, may_be_alive=may_be_alive))
+        return hold_lease(self.records, self.plan.dataset, self.plan.version)
 
     def advance(self, state: str, reason: str, **evidence: str) -> VersionRecord:
         """Move the version forward by one chained event; a state it has passed is passed over."""
@@ -201,6 +200,21 @@ class VersionLife(Generic[P_co]):
                 came="published files that this ledger does not know",
                 fix="Restore the ledger it was published from, or publish a new version, charged in full.",
             )
+
+
+def hold_lease(records: Records, dataset: str, version: str) -> AbstractContextManager[HeldLease]:
+    """Keep runs and withdrawals of a version out for as long as the block runs; as ``VersionLife.hold_lease``.
+
+    Args:
+        records: ledger and lifecycle.
+        dataset: the data set.
+        version: its version.
+
+    Raises:
+        ConflictError: another one holds it.
+    """
+    holder = f"{socket.gethostname()} {os.getpid()} {now()}"
+    return kept_alive(records.lease(dataset, version, holder, may_be_alive=may_be_alive))
 
 
 def now() -> str:

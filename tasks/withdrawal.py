@@ -10,7 +10,7 @@ import json
 
 from tasks.review import Review
 from tasks.stores import open_root
-from tasks.version_life import now
+from tasks.version_life import hold_lease, now
 from trasgo_lib.errors import ConflictError, Reason
 from trasgo_lib.records import State
 from trasgo_lib.release import MANIFEST, WITHDRAWN, release_prefix, withdrawal_bytes
@@ -29,10 +29,18 @@ def withdraw(review: Review, actor: str, reason: str) -> tuple[str, ...]:
         The paths that were taken away by this call.
 
     Raises:
-        ConflictError: it was never published, or what stands at the public root is not what was.
+        ConflictError: it was never published, what stands at the public root is not what was, or a run holds it: one
+            that puts lost files again would put what is removed here.
         StoreError: the public root is out of reach, or does not allow to delete.
     """
-    record, plan = review.record, review.plan
+    with hold_lease(review.records, review.plan.dataset, review.plan.version):
+        return _take_back(review, actor, reason)
+
+
+def _take_back(review: Review, actor: str, reason: str) -> tuple[str, ...]:
+    plan = review.plan
+    # read again: a run may have ended since the version was looked at
+    record = review.records.version(plan.dataset, plan.version) or review.record
     if record.manifest_digest is None:
         raise ConflictError.of(
             Reason.STATE_CONFLICT,

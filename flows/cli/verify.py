@@ -42,7 +42,9 @@ def verify(place: str = _PLACE, key: Path | None = _KEY, as_json: bool = _JSON) 
         else:
             for result in report.failures:
                 out.print(f"FAILED {result.name}: {result.subject}: required {result.required}; came {result.came}")
-            out.print(f"{_verdict(report)}: {len(report.results)} checks of {report.location}", markup=False)
+            for note in report.notes:
+                out.print(f"NOTE {note.name}: {note.subject}: {note.came}", markup=False)
+            out.print(f"{_verdict(report)}: {len(report.checks)} checks of {report.location}", markup=False)
             out.print(report.signature.in_words, markup=False)
         if not report.passed:
             raise typer.Exit(VerificationError.exit_code)

@@ -114,6 +114,8 @@ def _four_eyes(one: Life) -> None:
     one.scheduled = _scheduled(collection, window)
     one.note("second", _as(collection, "leo", "approve", window, "--yes"))
     one.note("published", _run(collection, window))
+    (one.folder("1") / "data" / "heat.csv").unlink()
+    one.note("restored", _run(collection, window, "--json"))
 
 
 def _correction(one: Life) -> None:
@@ -199,6 +201,11 @@ def test_what_was_approved_is_published_and_verifies(life: Life) -> None:
     assert verify_collection(life.folder("1")).passed
 
 
+def test_a_lost_file_of_what_was_approved_comes_back(life: Life) -> None:
+    assert life.said["restored"].exit_code == 0 and life.said["restored"].json["already_published"] is False
+    assert life.public["restored"] == life.public["published"]
+
+
 def test_a_schedule_that_finds_a_window_waiting_completes_and_says_so(life: Life) -> None:
     """An alert on failed runs means something then."""
     assert (life.scheduled.name, life.scheduled.is_completed()) == ("Waiting", True)
@@ -255,7 +262,8 @@ def test_the_record_is_whole_and_charges_nothing(life: Life) -> None:
 
 def test_a_correction_of_windows_that_were_never_begun_publishes_them_as_new(life: Life) -> None:
     """A file corrects the windows that its earlier version began; the next week is no correction of anything."""
-    from tasks.collection_life import corrected, window_plan
+    from tasks.collection_corrections import corrected
+    from tasks.collection_life import window_plan
     from tasks.places import open_records
 
     plan = life.collection.session.plan
@@ -290,7 +298,7 @@ def test_an_embargo_that_ends_while_a_run_packages_is_seen(monkeypatch: pytest.M
     life = MagicMock()
     life.publication.side_effect = lambda: SimpleNamespace(package=next(packages))
     steps: list[str] = []
-    for name in ("require_over", "require_not_replaced", "require_signing_key", "_outcome", "CollectionRef"):
+    for name in ("require_over", "require_place", "require_signing_key", "_outcome", "CollectionRef"):
         monkeypatch.setattr(flows.collecting, name, MagicMock())
     monkeypatch.setattr(flows.collecting, "life_of", lambda *_: life)
     monkeypatch.setattr(flows.collecting, "_is_over", lambda *_: False)

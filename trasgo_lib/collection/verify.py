@@ -33,6 +33,8 @@ from trasgo_lib.collection.point_estimates import PointPart, conclude_points
 from trasgo_lib.collection.points import MOST_CELLS, PointLattice
 from trasgo_lib.collection.reports import Tag
 from trasgo_lib.collection.standards import claims_of, period_of
+from trasgo_lib.collection.verify_described import verify_described
+from trasgo_lib.collection.verify_figures import held_by_digest, verify_figures
 from trasgo_lib.collection.verify_statement import verify_points, verify_statement
 from trasgo_lib.collection.verify_words import verify_words
 from trasgo_lib.errors import Reason, TrasgoError, VerificationError
@@ -117,6 +119,9 @@ def verify_counts(store: ObjectStore, prefix: str, manifest: dict[str, Any]) -> 
     yield from _verify_drawn(store, prefix, Told(statement, parts, tables, health_of(parts), points))
     yield from verify_cells_metadata(store, prefix, Published(manifest, {}, statement))
     yield from _verify_claims(store, prefix, manifest, statement)
+    shown = (*tables, *(() if points is None else (points.table,)))
+    yield from verify_figures(statement, shown, lambda path: store.get(_key(prefix, path)), manifest)
+    yield from verify_described(statement, lambda path: store.get(_key(prefix, path)), manifest)
     yield from verify_words(statement, lambda path: store.get(_key(prefix, path)), manifest)
 
 
@@ -239,9 +244,10 @@ def _verify_drawn(store: ObjectStore, prefix: str, told: Told) -> Iterator[Verif
     """Report and maps are drawn again from published figures and statement.
 
     Their words and shades are those of a version of this library, so those of another version are held by their digests
-    only; what the figures are is asked of every version.
+    only, which is noted; what the figures are is asked of every version.
     """
     if told.statement["library_version"] != trasgo_lib.__version__:
+        yield held_by_digest(told.statement, "report and maps")
         return
     try:
         drawn = drawn_files(told)

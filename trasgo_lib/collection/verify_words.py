@@ -1,6 +1,7 @@
 """What a window says in words, against its figures and against what this version of the library says.
 
-Words are those of a version of this library, so those of another version are held by their digests only.
+Words are those of a version of this library, so those of another version are held by their digests only, and that is
+noted; the figures in them are asked of every version (``verify_figures``, ``verify_described``).
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ from typing import Any
 
 import trasgo_lib
 from trasgo_lib.collection.standards import claim_in_words, period_of
+from trasgo_lib.collection.verify_figures import held_by_digest
 from trasgo_lib.collection.words import (
     ASSUMPTIONS,
     POINT,
@@ -74,6 +76,7 @@ def verify_words(
         manifest: the parsed manifest.
     """
     if statement["library_version"] != trasgo_lib.__version__:
+        yield held_by_digest(statement, f"{STATEMENT} and metadata")
         return
     yield judge("words", STATEMENT, [], list(_other_words(statement)), _CLAIM)
     listed = {entry["path"]: (entry["sha256"], entry["bytes"]) for entry in manifest["files"]}

@@ -102,9 +102,18 @@ def require_publishable(connection: sa.Connection, dataset: str, version_name: s
         package: salted digest of the files that are to leave; None for a version of which nothing is asked.
 
     Raises:
+        ConflictError: the version was withdrawn, perhaps since the run began: what was taken back stays away.
         WaitingError: approvals are missing, were given to other files, or the embargo has not ended.
     """
     record = lifecycle.known(connection, dataset, version_name)
+    if record.state is State.WITHDRAWN:
+        raise ConflictError.of(
+            Reason.WITHDRAWN,
+            _where(record),
+            required="a version that was not withdrawn",
+            came="one that was",
+            fix="What was taken back is not put again. Publish a version that corrects it.",
+        )
     found = publication_of(lifecycle.events(connection, dataset, version_name))
     if found.package != package or (found.missing and found.terms.approvals):
         raise waiting_for_approval(record, found)

@@ -202,10 +202,11 @@ class Records:
             return approving.hold_when_missed(connection, dataset, version, actor, at)
 
     def require_publishable(self, dataset: str, version: str, package: str | None) -> Publication:
-        """Stop before any byte leaves when approvals are missing or the embargo has not ended.
+        """Stop before any byte leaves when approvals are missing or the embargo has not ended, or after a withdrawal.
 
         Raises:
             WaitingError: so it is, by the database's clock.
+            ConflictError: the version was withdrawn.
         """
         with self._database.read() as connection:
             return approving.require_publishable(connection, dataset, version, package)

@@ -18,6 +18,7 @@ class VerificationResult:
         required: what has to hold.
         came: what was found; public.
         reason: reason code of a failure.
+        is_note: whether nothing was checked, and this says so.
     """
 
     name: str
@@ -26,10 +27,12 @@ class VerificationResult:
     required: str
     came: str
     reason: Reason
+    is_note: bool = False
 
     def to_json(self) -> dict[str, str | bool]:
         """The result as strict JSON."""
         return {
+            **({"note": True} if self.is_note else {}),
             "name": self.name,
             "subject": self.subject,
             "passed": self.passed,
@@ -72,7 +75,7 @@ class VerificationReport:
 
     Args:
         location: what was verified, as the caller named it.
-        results: one entry a check.
+        results: one entry a check, and notes of what could not be checked.
         signature: what is known of who signed.
     """
 
@@ -83,7 +86,17 @@ class VerificationReport:
     @property
     def passed(self) -> bool:
         """Whether there is at least one check and none failed."""
-        return bool(self.results) and all(result.passed for result in self.results)
+        return bool(self.checks) and all(result.passed for result in self.checks)
+
+    @property
+    def checks(self) -> tuple[VerificationResult, ...]:
+        """The results of checks, without notes."""
+        return tuple(result for result in self.results if not result.is_note)
+
+    @property
+    def notes(self) -> tuple[VerificationResult, ...]:
+        """What could not be checked here, and is told so that nobody takes silence for a check."""
+        return tuple(result for result in self.results if result.is_note)
 
     @property
     def is_rehearsal(self) -> bool:
@@ -134,6 +147,11 @@ def judge(name: str, subject: str, required: object, came: object, reason: Reaso
 def passed(name: str, subject: str, required: str, reason: Reason) -> VerificationResult:
     """A check that held."""
     return VerificationResult(name, subject, True, required, "the same", reason)
+
+
+def noted(name: str, subject: str, required: str, came: str, reason: Reason) -> VerificationResult:
+    """A check that could not be made here; it neither holds nor fails."""
+    return VerificationResult(name, subject, True, required, came, reason, is_note=True)
 
 
 def failed(name: str, subject: str, required: str, came: str, reason: Reason) -> VerificationResult:

@@ -348,3 +348,11 @@ def test_an_embargo_is_lifted_or_set_after_a_charge_where_nobody_approves(office
     assert office.count("events") == count and office.records.check_chain().ok
     with pytest.raises(ConflictError):
         office.records.freeze("cps1988", "1", "2" * 64, "1" * 64, "ana", office.at, PublicationTerms(1))
+
+
+def test_what_was_withdrawn_never_leaves_again(office: Any) -> None:
+    office.records.require_publishable("cps1988", "1", None)
+    office.records.transition("cps1988", "1", "withdrawn", "ana", "a mistake", {}, office.at)
+    with pytest.raises(ConflictError) as caught:
+        office.records.require_publishable("cps1988", "1", None)
+    assert caught.value.reason is Reason.WITHDRAWN

@@ -82,6 +82,14 @@ def test_keys_are_listed_sorted_by_whole_segments(store: ObjectStore) -> None:
     assert store.list("none") == ()
 
 
+def test_a_listing_tells_lengths(store: ObjectStore) -> None:
+    store.put_once("a/long", b"12345")
+    store.put_once("a/empty", b"")
+    store.put_once("b", b"1")
+    assert store.sizes("a") == {"a/empty": 0, "a/long": 5} and store.sizes("none") == {}
+    assert tuple(store.sizes()) == store.list()
+
+
 @pytest.mark.parametrize("key", ["", "/a", "a/", "a//b", ".", "..", "../a", "a/../b", "a/./b", "a\\b", "a\nb", "a#1"])
 def test_keys_that_could_leave_the_root_or_hide_are_refused(store: ObjectStore, key: str) -> None:
     for operation in (store.get, store.exists, store.digest, lambda k: store.put_once(k, b"")):
