@@ -1,4 +1,4 @@
-"""A client in another language: what the service tells, and the words of the runbook, give the same laws to the integer.
+"""A client in another language: what the service tells, with the words of the runbook, gives the same laws exactly.
 
 Nothing of the library is used to encode or to weigh: only the JSON of ``GET /v1/collection`` and ``/v1/alphabets``, H3,
 a projection, and decimals of 60 digits.
