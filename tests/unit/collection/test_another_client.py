@@ -101,7 +101,8 @@ def test_slots_and_laws_of_cells_follow_from_what_the_service_tells(tmp_path: Pa
     found = plan(tmp_path, channel=channel, resolutions=[5, 6])
     told, mine = json.loads(json.dumps(found.to_json())), found.current[0]
     alphabets = {one.version: json.loads(json.dumps(one.to_json())) for one in found.alphabets}
-    finest, coarse = (alphabets[told["versions"][place]["alphabet"]] for place in (-1, 0))
+    current = sorted((one["resolution"], one["alphabet"]) for one in told["versions"] if one["current"])
+    coarse, finest = (alphabets[version] for _, version in current)
     slots = {cell: slot for slot, cell in enumerate(coarse["cells"])}
     latitudes, longitudes = _places(2000)
     theirs = []
