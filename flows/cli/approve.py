@@ -108,7 +108,7 @@ def _estimates(review: Review, dossier: Dossier) -> Iterator[str]:
 
     place = review.restricted.uri(dossier.waiting.prefix).removeprefix("file://")
     statement = dossier.statement
-    window, device, point = statement["window"], statement["device"], statement["point"]
+    window, device, point = statement["window"], statement["device"], statement.get("point")
     yield f"  window    {window['first_day']}, {window['days']} days"
     for one in statement["versions"]:
         yield (

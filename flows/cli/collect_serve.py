@@ -146,7 +146,7 @@ def _tell(session: CollectionSession, window: str, outcome: WindowOutcome, as_js
     if points is not None:
         out.print(f"  points   {points['reports']:,}")
         out.print(f"  shown    {points['linkage']['shown']:,} cells of resolution {points['linkage']['resolution']}")
-    elif statement is not None and statement["point"] is not None:
+    elif statement is not None and statement.get("point") is not None:
         out.print("  points   too few, not published")
     report_key = f"{prefix}/collection_report.json"
     if session.restricted.exists(report_key):

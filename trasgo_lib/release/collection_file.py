@@ -17,7 +17,8 @@ def holds_counts(manifest: dict[str, Any]) -> bool:
 
 def point_estimates(statement: dict[str, Any]) -> dict[str, Any] | None:
     """What a statement tells of the estimates from noised points; None where there are none, or too few points."""
-    found: dict[str, Any] | None = None if statement["point"] is None else statement["point"]["estimates"]
+    point = statement.get("point")
+    found: dict[str, Any] | None = None if point is None else point["estimates"]
     return found
 
 
