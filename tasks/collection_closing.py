@@ -119,12 +119,13 @@ def last_over(plan: CollectionPlan) -> str:
     windows = plan.windows
     last = collection_session.today() - timedelta(days=windows.days + windows.late_days)
     if last < windows.first_day:
+        ends = windows.first_day + timedelta(days=windows.days + windows.late_days - 1)
         raise ConflictError.of(
             Reason.STATE_CONFLICT,
             "windows",
             required="one that is over",
             came="none yet",
-            fix=f"Run it again later: the first window begins on {windows.first_day.isoformat()}.",
+            fix=f"Run it again later: the first one takes reports until {ends.isoformat()}.",
         )
     return windows.of(last)
 

@@ -15,7 +15,7 @@ from trasgo_lib.errors import ConfigError, ConflictError, Reason, WaitingError
 from trasgo_lib.records import Event, Publication, Records, State, VersionRecord, waiting_of
 from trasgo_lib.release import STATEMENT, release_prefix
 from trasgo_lib.release.answers_file import ANSWERS, holds_answers
-from trasgo_lib.release.collection_file import holds_counts
+from trasgo_lib.release.collection_file import holds_counts, point_estimates
 from trasgo_lib.release.model_file import MODEL, holds_a_model
 from trasgo_lib.storage import ObjectStore
 from trasgo_lib.training import read_product
@@ -96,9 +96,7 @@ class Dossier:
     def evidence(self) -> dict[str, str]:
         """What was looked at, for the record."""
         if holds_counts(self.waiting.manifest):
-            levels = self.statement["linkage"]["levels"]
-            shown = ", ".join(f"{one['shown']} cells of resolution {one['resolution']}" for one in levels)
-            return {"estimates": f"{self.statement['reports']} reports; shown: {shown}"}
+            return {"estimates": self._estimates()}
         if self.answers is not None:
             asked = self.answers["queries"]
             numbers = sum(len(query["cells"]) for query in asked)
@@ -112,6 +110,18 @@ class Dossier:
             "checks": f"{passed} of {len(self.checks)} passed",
             "reason_of_stop": str(self.losses.get("reason", "")),
         }
+
+    def _estimates(self) -> str:
+        told, levels = [], self.statement["linkage"]["levels"]
+        if self.statement["versions"]:
+            told.append(f"{self.statement['reports']} reports; shown: {', '.join(map(_cells_shown, levels))}")
+        if (found := point_estimates(self.statement)) is not None:
+            told.append(f"{found['reports']} points; shown: {_cells_shown(found['linkage'])}")
+        return "; ".join(told)
+
+
+def _cells_shown(level: dict[str, Any]) -> str:
+    return f"{level['shown']} cells of resolution {level['resolution']}"
 
 
 def open_review(config: Path, window: str | None = None) -> Review:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING, Any, cast
 
 import typer
 
@@ -104,22 +104,45 @@ def _spent(review: Review) -> Iterator[str]:
 
 def _estimates(review: Review, dossier: Dossier) -> Iterator[str]:
     """What devices paid, whether they answered as declared, and where the estimates can be read."""
+    from trasgo_lib.release.collection_file import point_estimates
+
     place = review.restricted.uri(dossier.waiting.prefix).removeprefix("file://")
     statement = dossier.statement
-    window, device = statement["window"], statement["device"]
+    window, device, point = statement["window"], statement["device"], statement.get("point")
     yield f"  window    {window['first_day']}, {window['days']} days"
     for one in statement["versions"]:
         yield (
             f"  devices   {one['mechanism']} at resolution {one['resolution']}: epsilon {one['epsilon_per_report']} a "
             f"report, {one['reports']} reports"
         )
-        failed = [check["name"] for check in one["health"] if not check["passed"]]
-        yield f"  clients   {'answer as declared' if not failed else 'FAILED: ' + ', '.join(failed)}"
-    yield f"  cap       epsilon {device['lifetime_epsilon']} of a device for ever; no account is charged"
+        yield f"  clients   {_health_words(one['health'])}"
+    found = point_estimates(statement)
+    if point is not None:
+        cost = f"epsilon {point['certified_epsilon']} a point at {point['radius_m']} m"
+        told = "too few of them, not published" if found is None else f"{found['reports']} points"
+        yield f"  points    {point['mechanism']}: {cost}, {told}"
+        if found is not None:
+            yield f"  clients   {_health_words(found['health'])}"
+    if device is not None:
+        yield f"  cap       epsilon {device['lifetime_epsilon']} of a device for ever; no account is charged"
+    if point is not None:
+        yield f"  cap       epsilon {point['lifetime_epsilon']} at {point['radius_m']} m of its points for ever"
     for level in statement["linkage"]["levels"]:
-        small = f"; {level['small']} of them could be tied to few devices" if level["small"] else ""
-        yield f"  shown     {level['shown']} cells of resolution {level['resolution']}{small}"
-    yield f"  estimates to be read in {place}/map.html and {place}/report.md"
+        yield f"  shown     {_linkage_words(level)}"
+    if found is not None:
+        yield f"  shown     of points, {_linkage_words(found['linkage'])}"
+    pages = [entry["path"] for entry in dossier.waiting.manifest["files"] if entry["path"].endswith(".html")]
+    yield f"  estimates to be read in {' and '.join(f'{place}/{name}' for name in [*pages, 'report.md'])}"
+
+
+def _health_words(checks: list[dict[str, Any]]) -> str:
+    failed = [check["name"] for check in checks if not check["passed"]]
+    return f"FAILED: {', '.join(failed)}" if failed else "answer as declared"
+
+
+def _linkage_words(level: dict[str, Any]) -> str:
+    small = f"; {level['small']} of them could be tied to few devices" if level["small"] else ""
+    return f"{level['shown']} cells of resolution {level['resolution']}{small}"
 
 
 def _questions(review: Review, dossier: Dossier) -> Iterator[str]:

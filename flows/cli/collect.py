@@ -137,6 +137,8 @@ def alphabet(
         from trasgo_lib.collection import Alphabet, read_collection
 
         if refine is None:
+            if cells is not None or resolution is not None:
+                raise _refused("--refine", "the alphabet file that --cells is of", "none", "Add it.")
             _, plan = read_collection(config)
             found = plan.finest
         else:
@@ -313,9 +315,14 @@ def _published(path: Path, resolution: int) -> list[int]:
             rows = list(csv.DictReader(file))
         own = [row for row in rows if row.get("resolution", str(resolution)) == str(resolution)]
         shown = [row["cell"] for row in own if row.get("shown", "true") == "true"]
-        return [int(cell, 16) for cell in shown if cell not in ("other", "nobody")]
-    except (OSError, ValueError, KeyError):
+        cells = [int(cell, 16) for cell in shown if cell not in ("other", "nobody")]
+    except (OSError, ValueError, KeyError, TypeError, csv.Error):
         raise _refused("--cells", "a CSV file with a column `cell`", str(path), "Name a published file.") from None
+    if rows and not own:
+        came = "resolution " + ", ".join(sorted({str(row["resolution"]) for row in rows}))
+        fix = "Name the alphabet of that resolution in --refine: it lies in alphabets/ of the same release."
+        raise _refused("--cells", f"cells of resolution {resolution}, that of --refine", came, fix)
+    return cells
 
 
 def _refused(where: str, required: str, came: str, fix: str) -> ConfigError:

@@ -45,7 +45,8 @@ def serve(config: Path = _CONFIG, host: str = _HOST, port: int = _PORT, quiet: b
         declared = session.config.collector
         desk = Desk(receiver, declared.waiting)
         limits = Limits(declared.body_bytes, float(declared.batches_per_second), float(declared.burst))
-        app = make_app(desk, groups, limits, session.plan.to_json())
+        alphabets = {one.version: one.to_json() for one in session.plan.alphabets}
+        app = make_app(desk, groups, limits, session.plan.to_json(), alphabets=alphabets)
         try:
             at = listen(host, port)
         except OSError as error:
@@ -112,10 +113,12 @@ def _tell(session: CollectionSession, window: str, outcome: WindowOutcome, as_js
     import json
 
     from trasgo_lib.release import MANIFEST
+    from trasgo_lib.release.collection_file import point_estimates
 
     prefix = session.prefix(window)
     is_public = session.public.exists(f"{prefix}/{MANIFEST}")
     statement = json.loads(session.public.get(f"{prefix}/statement.json")) if is_public else None
+    points = None if statement is None else point_estimates(statement)
     if as_json:
         say_json(
             {
@@ -124,9 +127,9 @@ def _tell(session: CollectionSession, window: str, outcome: WindowOutcome, as_js
                 "public": session.public.uri(prefix) if is_public else None,
                 "already_published": outcome.already,
                 "reports": None if statement is None else statement["reports"],
-                "shown": None
-                if statement is None
-                else {str(one["resolution"]): one["shown"] for one in statement["linkage"]["levels"]},
+                "shown": None if statement is None else _shown(statement["linkage"]["levels"]),
+                "points": None if points is None else points["reports"],
+                "points_shown": None if points is None else _shown([points["linkage"]]),
                 "manifest_sha256": session.public.digest(f"{prefix}/{MANIFEST}") if is_public else None,
                 "awaits": None if outcome.waiting is None else str(outcome.waiting.reason),
             }
@@ -136,13 +139,23 @@ def _tell(session: CollectionSession, window: str, outcome: WindowOutcome, as_js
     out.print(f"{'Already ' + word.lower() if outcome.already else word}: {prefix}", markup=False)
     if statement is not None:
         out.print(f"  files    {session.public.uri(prefix).removeprefix('file://')}", markup=False)
-        out.print(f"  reports  {statement['reports']:,}")
+        if statement["versions"]:
+            out.print(f"  reports  {statement['reports']:,}")
         for one in statement["linkage"]["levels"]:
             out.print(f"  shown    {one['shown']:,} cells of resolution {one['resolution']}")
+    if points is not None:
+        out.print(f"  points   {points['reports']:,}")
+        out.print(f"  shown    {points['linkage']['shown']:,} cells of resolution {points['linkage']['resolution']}")
+    elif statement is not None and statement.get("point") is not None:
+        out.print("  points   too few, not published")
     report_key = f"{prefix}/collection_report.json"
     if session.restricted.exists(report_key):
         refused = json.loads(session.restricted.get(report_key))["refused"]
         out.print("  refused  " + (", ".join(f"{reason} {count:,}" for reason, count in refused.items()) or "none"))
+
+
+def _shown(levels: list[dict[str, int]]) -> dict[str, int]:
+    return {str(one["resolution"]): one["shown"] for one in levels}
 
 
 def _read(path: Path) -> bytes:

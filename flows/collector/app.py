@@ -11,6 +11,7 @@ import math
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from types import MappingProxyType
 from typing import Any
 
 from fastapi import FastAPI, Request
@@ -71,6 +72,7 @@ def make_app(
     limits: Limits,
     described: Mapping[str, Any],
     clock: Callable[[], float] = time.monotonic,
+    alphabets: Mapping[str, Mapping[str, Any]] = MappingProxyType({}),
 ) -> FastAPI:
     """The service.
 
@@ -80,6 +82,7 @@ def make_app(
         limits: how much and how often.
         described: what clients need to know of the collection; public.
         clock: seconds, for the rate limit.
+        alphabets: the alphabet files that clients encode with, by version; public.
     """
     app = FastAPI(openapi_url=None, docs_url=None, redoc_url=None)
     buckets = {
@@ -106,6 +109,13 @@ def make_app(
     @app.get("/v1/collection")
     async def describe() -> JSONResponse:
         return JSONResponse(dict(described))
+
+    @app.get("/v1/alphabets/{version}")
+    async def alphabet(version: str) -> JSONResponse:
+        found = alphabets.get(version)
+        if found is None:
+            return JSONResponse({"reason": Refusal.UNKNOWN_ALPHABET.value}, status_code=404)
+        return JSONResponse(dict(found))
 
     @app.get("/v1/health")
     async def health() -> JSONResponse:

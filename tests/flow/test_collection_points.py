@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import shutil
 from collections.abc import Iterator
 from datetime import timedelta
@@ -31,6 +32,7 @@ POINT: dict[str, Any] = {
     "daily_epsilon": "1.386",
     "lifetime_epsilon": "13.86",
 }
+PUBLISH = {"store": "store", "approvals": 1}
 PLACES = {"latitude": np.array([41.88, 41.75, 41.95]), "longitude": np.array([-87.63, -87.70, -87.70])}
 
 
@@ -65,7 +67,7 @@ class Published:
         collector = {"batches_per_second": 100000, "burst": 100000, "inbox": "inbox"}
         self.alone, self.collection = (
             alone,
-            Collection(folder, window=declared, point=POINT, collector=collector, **without),
+            Collection(folder, window=declared, point=POINT, collector=collector, publish=PUBLISH, **without),
         )
         self.collection.file = {name: value for name, value in self.collection.file.items() if value is not None}
         self.collection.write()
@@ -87,7 +89,17 @@ class Published:
         rest = range(DEVICES // 2, DEVICES)
         lines = [point_batch(self.lattice, self.window, "points-from-a-file", rest)]
         (inbox / "batches.ndjson").write_bytes(b"\n".join(lines))
+        self.waits = self.run("--quiet")
+        self.approved = self.approve()
         self.answer = self.run()
+
+    def approve(self):  # type: ignore[no-untyped-def]
+        """``trasgo approve`` by somebody else."""
+        self.collection.actor = "bea"
+        approve = ("approve", str(self.collection.config), "--window", self.window, "--yes", "--reason", "I looked.")
+        answer = self.collection.trasgo(*approve)
+        self.collection.actor = "ana"
+        return answer
 
     def run(self, *arguments: str):  # type: ignore[no-untyped-def]
         """``trasgo collect run`` after the window has ended."""
@@ -118,6 +130,27 @@ def test_points_are_taken_as_reports_are(published: Published) -> None:
     report = json.loads((published.collection.restricted(published.window) / "collection_report.json").read_text())
     assert report["unknown_versions"] == [] and report["refused"]["duplicate_device"] == 500
     assert "least_share" in {check["name"] for check in report["health"]}
+
+
+def test_who_approves_and_who_publishes_is_told_of_points(published: Published) -> None:
+    assert published.waits.exit_code == 9, published.waits.text
+    assert published.approved.exit_code == 0, published.approved.text
+    said = published.approved.text
+    assert "epsilon 1.386000 a point at 400 m, 4000 points" in said
+    assert "epsilon 13.86 at 400 m of its points for ever" in said
+    assert "of points, 3 cells of resolution 6" in said
+    pages = {page: f"/{page}" in said.split("estimates to be read")[1] for page in ("map.html", "map-points.html")}
+    assert pages == {"map.html": not published.alone, "map-points.html": True}
+    assert ("of a device for ever" in said) is not published.alone
+    ledger = (published.collection.folder / "store" / "restricted" / ".trasgo" / "ledger.db").read_bytes()
+    reports = "" if published.alone else "2000 reports; shown: 5 cells of resolution 5; "
+    assert f'"{reports}4000 points; shown: 3 cells of resolution 6"'.encode() in ledger, (
+        "what was looked at is recorded"
+    )
+    assert re.search(r"points +4,000\n +shown +3 cells of resolution 6", published.answer.text)
+    told = published.run("--json", "--quiet").json
+    assert (told["points"], told["points_shown"]) == (DEVICES, {"6": 3})
+    assert told["reports"] == (0 if published.alone else DEVICES // 2)
 
 
 def test_the_map_shows_where_devices_were(published: Published) -> None:

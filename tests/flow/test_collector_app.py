@@ -15,6 +15,7 @@ from flows.collector.desk import Desk
 from trasgo_lib.collection.intake import ClientGroups, Outcome, Refusal, Submission
 from trasgo_lib.collection.intake.acknowledged import Receipt
 
+_ALPHABETS = {"a1": {"format": 1, "cells": ["862664507ffffff"]}}
 _LIMITS = Limits(body_bytes=1000, batches_per_second=1.0, burst=50)
 
 
@@ -45,7 +46,7 @@ class Front:
         self.fake, self.clock = Fake(), [0.0]
         groups, self.token = ClientGroups({}).with_token("android", lambda count: bytes(range(count)))
         self.desk = Desk(self.fake, waiting)
-        app = make_app(self.desk, groups, limits, {"format": 1}, lambda: self.clock[0])
+        app = make_app(self.desk, groups, limits, {"format": 1}, lambda: self.clock[0], _ALPHABETS)
         self.client = TestClient(app, raise_server_exceptions=False)
 
     def post(self, body: bytes = b"{}", **headers: str) -> tuple[int, dict[str, object]]:
@@ -71,6 +72,9 @@ def test_a_batch_goes_to_the_receiver_with_its_group_and_comes_back_with_counts(
     assert front.fake.came == [Submission("android", b'{"a": 1}')] and front.desk.accepted == 3
     assert front.client.get("/v1/health").json() == {"status": "ok"}
     assert front.client.get("/v1/collection").json() == {"format": 1}
+    assert front.client.get("/v1/alphabets/a1").json() == _ALPHABETS["a1"]
+    unknown = front.client.get("/v1/alphabets/a2")
+    assert (unknown.status_code, unknown.json()) == (404, {"reason": "unknown_alphabet"})
 
 
 @pytest.mark.parametrize("given", ["", "Bearer", "Bearer ", "Bearer " + "0" * 64, "Basic YTpi", "bearer x"])

@@ -37,6 +37,7 @@ MAX_CELLS = 2**20
 _FORMAT = 1
 _VERSION_HEX = 32
 _FINEST = 15
+_TOO_FEW = "Use a finer resolution, or correct the area: latitude comes first."
 _FAR_UP = 4
 """Levels up from which it is looked for cells near the 180th meridian: 2,401 times fewer cells."""
 
@@ -65,7 +66,7 @@ class Alphabet:
 
     def __post_init__(self) -> None:
         if not 2 <= len(self.cells) <= MAX_CELLS:
-            fix = "Use a coarser resolution or a smaller area." if len(self.cells) > 2 else "Use a finer resolution."
+            fix = "Use a coarser resolution or a smaller area." if len(self.cells) > 2 else _TOO_FEW
             raise _bad(f"2 to {MAX_CELLS} cells", f"{len(self.cells)}", fix)
         if not bool((self.cells[1:] > self.cells[:-1]).all()):
             raise _bad("each cell once, in rising order", "another order", "Use an alphabet that was written here.")
@@ -116,6 +117,8 @@ class Alphabet:
         """
         _require_resolution(resolution)
         shown = np.unique(np.asarray(published, dtype=np.uint64))
+        if len(shown) == 0:
+            raise _bad(f"published cells of resolution {parent.resolution}", "none", "Where none is shown, keep it.")
         if not bool(np.isin(shown, parent.cells).all()):
             raise _bad("published cells of the parent alphabet", "others", "Take both from the same release.")
         if resolution <= parent.resolution:

@@ -146,7 +146,7 @@ def _three_digits(number: Decimal, rounding: str) -> str:
 
 
 def _bad_step(lattice: Lattice, required: str) -> ConfigError:
-    fix = "Change domain.step_m, or the epsilon and radius of the point."
+    fix = "Change the step, or the epsilon and radius of the point."
     return refused("domain.step_m", required, f"{lattice.step_m} m", fix)
 
 

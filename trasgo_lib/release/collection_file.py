@@ -15,6 +15,13 @@ def holds_counts(manifest: dict[str, Any]) -> bool:
     return any(entry["path"] == COUNTS for entry in manifest["files"])
 
 
+def point_estimates(statement: dict[str, Any]) -> dict[str, Any] | None:
+    """What a statement tells of the estimates from noised points; None where there are none, or too few points."""
+    point = statement.get("point")
+    found: dict[str, Any] | None = None if point is None else point["estimates"]
+    return found
+
+
 def points_of(dataset: str) -> str:
     """The name that the data files of noised points have in place of the collection's."""
     return f"{dataset}-points"

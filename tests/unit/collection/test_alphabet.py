@@ -95,7 +95,13 @@ def test_areas_that_cannot_be_meant_are_refused(area: dict[str, object], words: 
 
 @pytest.mark.parametrize(
     ("resolution", "words"),
-    [(3, "2 to 1048576 cells"), (13, "at most 1048576 cells"), (16, "0 to 15"), (-1, "0 to 15"), (True, "0 to 15")],
+    [
+        (3, "2 to 1048576 cells; came 0.*or correct the area: latitude comes first"),
+        (13, "at most 1048576 cells"),
+        (16, "0 to 15"),
+        (-1, "0 to 15"),
+        (True, "0 to 15"),
+    ],
 )
 def test_too_few_and_too_many_cells_are_refused(resolution: int, words: str) -> None:
     with pytest.raises(ConfigError, match=words):

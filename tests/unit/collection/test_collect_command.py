@@ -71,11 +71,32 @@ def test_an_alphabet_is_written_and_refined_by_published_cells(tmp_path: Path) -
 
 
 @pytest.mark.parametrize(
+    ("rows", "words"),
+    [
+        (
+            ["8,88266450fffffff,0.4,true"],
+            "--cells: required cells of resolution 6, that of --refine; came 'resolution 8'",
+        ),
+        (["6,86266450fffffff,0.4,false", "6,other,0.1,true"], "published cells of resolution 6; came none"),
+        (["6,Chicago,0.4,true"], "column `cell`"),
+    ],
+)
+def test_cells_that_refine_nothing_are_refused_with_the_reason(tmp_path: Path, rows: list[str], words: str) -> None:
+    path, first, shown = write(tmp_path), tmp_path / "a.json", tmp_path / "shown.csv"
+    assert RUN.invoke(app, ["collect", "alphabet", str(path), "--out", str(first)]).exit_code == 0
+    shown.write_text("\n".join(["resolution,cell,share,shown", *rows]), encoding="utf-8")
+    arguments = ["--refine", str(first), "--cells", str(shown), "--resolution", "9"]
+    done = RUN.invoke(app, ["collect", "alphabet", str(path), *arguments])
+    assert done.exit_code == 2 and words in " ".join((done.output + (done.stderr or "")).split())
+
+
+@pytest.mark.parametrize(
     ("arguments", "words"),
     [
         (["size", "{path}", "--reports", "many"], "--reports"),
         (["size", "{path}", "--share", "2"], "--share"),
         (["alphabet", "{path}", "--refine", "a.json"], "--cells"),
+        (["alphabet", "{path}", "--cells", "c.csv", "--resolution", "8"], "--refine"),
         (["alphabet", "{path}", "--refine", "none.json", "--cells", "c.csv", "--resolution", "8"], "--refine"),
         (["size", "{folder}/none.yaml"], "readable file"),
     ],

@@ -8,6 +8,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import csvw
+import frictionless
 import numpy as np
 import pyarrow.parquet as pq
 import pytest
@@ -124,6 +126,20 @@ def test_the_statement_tells_what_a_point_cost(facts: CollectionFacts, package: 
     assert "how far any place" not in text and f"{point['epsilon_of_raw_places']}" in text
     crate = (package / "ro-crate-metadata.json").read_text(encoding="utf-8")
     assert "point_lifetime_epsilon" in crate and ('"daily_epsilon"' in crate) is not is_alone(package)
+
+
+def test_the_tools_of_each_standard_read_the_tables_back(package: Path) -> None:
+    found = csvw.CSVW(str(package / "csvw.json"))
+    assert found.is_valid
+    told = {table.url.string: len(list(table)) for table in found.tables}
+    described = frictionless.Package(str(package / "datapackage.json"))
+    for name in [one.name for one in described.resources if one.format == "parquet"]:
+        described.remove_resource(name)  # it needs a reader of its own; verify compares its rows
+    assert described.validate().valid
+    read = {one.path: len(one.read_rows()) for one in described.resources if one.format == "csv"}
+    files = (package / "data").glob("*.csv")
+    rows = {f"data/{file.name}": len(file.read_text(encoding="utf-8").splitlines()) - 1 for file in files}
+    assert told == read == rows and "data/city-points.csv" in rows
 
 
 def test_the_pages_tell_points_from_reports(package: Path) -> None:
