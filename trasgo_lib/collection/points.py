@@ -20,6 +20,7 @@ from numpy.typing import NDArray
 
 from trasgo_lib.amounts import Epsilon
 from trasgo_lib.collection.alphabet import Alphabet, Slots
+from trasgo_lib.collection.point_budget import PointCaps
 from trasgo_lib.collection.reports import SlotShape, Tag
 from trasgo_lib.config import PointSpec
 from trasgo_lib.data import BoxDomain
@@ -152,6 +153,11 @@ class PointPlan:
     def tag(self) -> Tag:
         """What its reports carry."""
         return self.lattice.tag
+
+    @property
+    def caps(self) -> PointCaps:
+        """What a point costs, and what a device may spend on points."""
+        return PointCaps(self.epsilon, self.radius_m, self.daily, self.lifetime)
 
 
 def compile_points(spec: PointSpec, finest: Alphabet) -> PointPlan:
