@@ -1,7 +1,7 @@
 """What noised points cost a device, whatever loss per distance each of them had.
 
-A later collection file may ask for points of another loss per distance. What was sent keeps the price it had: counted at
-the new one, points of a higher loss would become cheaper afterwards, and a device would pass its lifetime cap.
+A later collection file may ask for points of another loss per distance. What was sent keeps the price it had: counted
+at the new one, points of a higher loss would become cheaper afterwards, and a device would pass its lifetime cap.
 """
 
 from __future__ import annotations

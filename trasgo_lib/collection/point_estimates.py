@@ -18,7 +18,7 @@ same with the variance of a share in place of ``N b**2`` is ``z (h + sqrt(varian
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from math import ceil
 from statistics import NormalDist
@@ -32,7 +32,6 @@ from trasgo_lib.collection.health import FALSE_ALARM, HealthCheck, share_check
 from trasgo_lib.collection.points import PointLattice, lattice_cells
 from trasgo_lib.estimation.estimate import normal_point
 from trasgo_lib.estimation.shares import project_simplex
-from trasgo_lib.mechanisms.planar_inverse import PlanarOperator
 
 Floats = NDArray[np.float64]
 
@@ -119,23 +118,46 @@ def decoders(lattice: PointLattice) -> Iterator[tuple[int, tuple[slice, slice], 
 
     That of ``other``, which lies all around, is found on the whole lattice.
     """
-    rows, columns = lattice.domain.rows, lattice.domain.columns
-    order, starts = lattice_cells(lattice)
-    around = ceil(_REACH / _decay(lattice))
-    operators: dict[tuple[int, int], PlanarOperator] = {}
-    for slot in range(lattice.alphabet.other):
-        row, column = np.divmod(order[starts[slot] : starts[slot + 1]], columns)
-        first, last = max(0, int(row.min()) - around), min(rows, int(row.max()) + around + 1)
-        west, east = max(0, int(column.min()) - around), min(columns, int(column.max()) + around + 1)
-        shape = last - first, east - west
-        if shape not in operators:
-            operators[shape] = lattice.channel.operator(*shape)
-        inside = np.zeros(shape)
-        inside[row - first, column - west] = 1.0
-        yield slot, (slice(first, last), slice(west, east)), operators[shape].decoder(inside.ravel()).reshape(shape)
+    yield from cell_decoders(lattice, range(lattice.alphabet.other))
     elsewhere = (lattice.places == lattice.alphabet.other).astype(np.float64)
+    rows, columns = lattice.domain.rows, lattice.domain.columns
     whole = lattice.channel.operator().decoder(elsewhere).reshape(rows, columns)
     yield lattice.alphabet.other, (slice(0, rows), slice(0, columns)), whole
+
+
+def cell_decoders(lattice: PointLattice, slots: Iterable[int]) -> Iterator[tuple[int, tuple[slice, slice], Floats]]:
+    """The same, of some cells.
+
+    All parts are of one size, so that one operator serves all: at an edge of the lattice they are moved inside. There
+    the edge matters, and the decoder is found step by step; elsewhere at once.
+
+    Args:
+        lattice: the lattice.
+        slots: of the cells, without ``other``.
+    """
+    sizes = lattice.domain.rows, lattice.domain.columns
+    order, starts = lattice_cells(lattice)
+    where = np.array(np.divmod(order[: starts[lattice.alphabet.other]], sizes[1]))  # [row or column, lattice cell]
+    begin, around = starts[: lattice.alphabet.other], ceil(_REACH / _decay(lattice))
+    first, last = np.minimum.reduceat(where, begin, axis=1), np.maximum.reduceat(where, begin, axis=1)
+    shape = tuple(
+        min(size, int(extent) + 2 * around) for size, extent in zip(sizes, (last - first).max(axis=1) + 1, strict=True)
+    )
+    operator = lattice.channel.operator(*shape)
+    for slot in slots:
+        corner = [
+            int(np.clip(first[axis, slot] - around, 0, sizes[axis] - shape[axis])) for axis in range(2)
+        ]  # of the part
+        row, column = where[:, starts[slot] : starts[slot + 1]]
+        inside = np.zeros(shape)
+        inside[row - corner[0], column - corner[1]] = 1.0
+        is_within = all(
+            first[axis, slot] - around >= corner[axis] and last[axis, slot] + around < corner[axis] + shape[axis]
+            for axis in range(2)
+        )
+        undone = operator.decoder_within if is_within else operator.decoder
+        part = slice(corner[0], corner[0] + shape[0]), slice(corner[1], corner[1] + shape[1])
+        yield slot, part, undone(inside.ravel()).reshape(shape)
 
 
 @dataclass(frozen=True, slots=True)
@@ -189,7 +211,7 @@ def evenly_spread(lattice: PointLattice, points: int) -> PointShares:
         points: how many.
     """
     middle = lattice.alphabet.other // 2
-    _, _, decoder = next(one for one in decoders(lattice) if one[0] == middle)
+    _, _, decoder = next(cell_decoders(lattice, [middle]))
     share = float((lattice.places == middle).sum()) / lattice.domain.size
     return PointShares(
         points,

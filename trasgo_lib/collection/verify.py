@@ -167,7 +167,7 @@ def _parts(
             and alphabet.slots == channel.slots == len(numbers)
             and alphabet.resolution == told["resolution"]
             and bool((numbers <= counted["reports"]).all())
-            and (channel.kind == "bits" or int(numbers.sum()) == counted["reports"])
+            and (channel.kind == "bits" or sum(numbers.tolist()) == counted["reports"])
         )
         if not sound:
             raise ValueError("versions, slots and counts do not belong together")
@@ -194,7 +194,7 @@ def _points(store: ObjectStore, prefix: str, counts: dict[str, Any], channels: d
         tuple(lattice.tag) == (counted["lattice"], counted["channel"])
         and not alphabet.has_nobody
         and len(numbers) == lattice.domain.size <= MOST_CELLS
-        and int(numbers.sum()) == counted["reports"]
+        and sum(numbers.tolist()) == counted["reports"]  # of whole numbers without end: a sum of int64 wraps
     )
     if not sound:
         raise ValueError("lattice, points and counts do not belong together")

@@ -77,6 +77,14 @@ class PlanarOperator:
         """
         return self._solved(self.expectation, values)
 
+    def decoder_within(self, values: Floats) -> Floats:
+        """``decoder`` of values far from every edge, in one step: what edges do to it is then below its rounding.
+
+        Args:
+            values: float64[cells], 0 within 16 decays of an edge.
+        """
+        return self._undone_under_reflection(values)
+
     def inputs(self, observed: Floats) -> Floats:
         """Unbiased shares of input cells from shares of output cells: ``K^T f = observed``.
 

@@ -243,7 +243,7 @@ def test_points_have_planar_noise_and_a_budget_of_their_own(tmp_path: Path) -> N
 
 @pytest.mark.parametrize("later", [{"epsilon": "0.1386", "radius_m": "200"}, {"epsilon": "1.386", "radius_m": "2000"}])
 def test_points_keep_their_price_when_a_later_file_asks_for_cheaper_ones(tmp_path: Path, later: dict[str, str]) -> None:
-    """Two points spent the cap of 2.772 at 200 m; what comes later is charged on top, at the distance of its own file."""
+    """Two points spent the cap of 2.772 at 200 m; what comes later is charged on top, at its own distance."""
     first = plan(tmp_path, point=POINT)
     cap = {"daily_epsilon": "1.386", "lifetime_epsilon": "2.772" if later["radius_m"] == "200" else "27.72"}
     second = plan(tmp_path, point={**POINT, "geo": later, **cap})
