@@ -35,6 +35,11 @@ class PointCaps:
         """What points of this loss are counted under."""
         return f"{self.each.text}/{self.radius_m}"
 
+    @property
+    def points_ever(self) -> int:
+        """How many points of this price a device sends at most."""
+        return self.lifetime.units // self.each.units
+
     def cost(self, points: Mapping[str, int]) -> Epsilon:
         """What points cost at this radius, whatever loss per distance each had: losses grow with the distance.
 

@@ -188,7 +188,7 @@ def compile_points(spec: PointSpec, finest: Alphabet) -> PointPlan:
     alphabet, cut = _cells_within(spec, domain, finest)
     lattice = PointLattice(domain, channel, alphabet)
     _require_filled(lattice)
-    return PointPlan(lattice, each, str(spec.geo.radius_m), daily, lifetime, cut)
+    return PointPlan(lattice, each, str(channel.parameters["radius_m"]), daily, lifetime, cut)
 
 
 def _require_affordable(each: Epsilon, **caps: Epsilon) -> None:

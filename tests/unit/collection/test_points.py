@@ -204,6 +204,12 @@ def test_a_point_travels_as_a_report_and_is_judged_as_one(both: CollectionPlan) 
     assert batch.answers.tolist() == [report["slot"]] and batch.refused == {"bad_slot": 3}
 
 
+def test_a_radius_is_told_as_the_channel_has_it(tmp_path: Path) -> None:
+    """Else what is published of it would not be what its channel says, and would not verify."""
+    found = pointed(tmp_path, point={**POINT, "geo": {"epsilon": "1.386", "radius_m": "400.0"}}).point
+    assert found is not None and found.radius_m == found.channel.parameters["radius_m"] == "400"
+
+
 def test_points_alone_need_no_channel_of_cells(alone: CollectionPlan) -> None:
     assert alone.current == () and alone.maps == 1 and alone.caps is None
     client = Client(alone, KEY)
