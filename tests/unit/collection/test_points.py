@@ -210,6 +210,18 @@ def test_a_radius_is_told_as_the_channel_has_it(tmp_path: Path) -> None:
     assert found is not None and found.radius_m == found.channel.parameters["radius_m"] == "400"
 
 
+def test_devices_of_cells_smaller_than_a_step_are_simulated_where_they_live(tmp_path: Path) -> None:
+    """Cells of resolution 9 have a side of 200 m: most hold no centre of a lattice cell of 400 m."""
+    area = {"box": ["41.80", "-87.75", "41.90", "-87.60"]}
+    found = pointed(tmp_path, area=area, resolutions=[9], channel=None, device=None)
+    assert found.point is not None
+    world = make_world(found, 20_000, KEY)
+    (window,) = simulate_points(found, found.point, world, 1, KEY)
+    alphabet = lattice_of(found).alphabet
+    elsewhere = np.bincount(found.finest.slots_in(alphabet)[world.home], minlength=alphabet.slots)[-1] / 20_000
+    assert 0.02 < elsewhere < 0.05 and abs(window.truth[-1] - elsewhere) < 0.02
+
+
 def test_points_alone_need_no_channel_of_cells(alone: CollectionPlan) -> None:
     assert alone.current == () and alone.maps == 1 and alone.caps is None
     client = Client(alone, KEY)
