@@ -22,6 +22,9 @@ from trasgo_lib.release.verification import VerificationResult, judge
 _CLAIM = Reason.CLAIM_NOT_CERTIFIED
 _SHAPE = Reason.SCHEMA_VIOLATION
 
+LEAST_CONFIDENCE, LARGEST_CONFIDENCE = 0.5, 0.9999
+"""As a collection file may declare it."""
+
 
 def verify_statement(
     statement: dict[str, Any], parts: Sequence[VersionCounts], tables: Sequence[LevelTable]
@@ -42,6 +45,7 @@ def verify_statement(
     yield judge("shuffled bound", STATEMENT, bounds, came, _CLAIM)
     caps = None if statement["device"] is None else _caps(statement["device"])
     yield judge("caps of a device", STATEMENT, bool(parts), caps is not None, _CLAIM)
+    yield judge("rule of what is shown", STATEMENT, True, _is_rule(statement["show"]), _SHAPE)
     weights = {tag: weight for table in tables for tag, weight in table.weights.items()}
     for part, one in zip(parts, statement["versions"], strict=False):
         yield from _version(part, one, caps, statement["show"]["least_reports"])
@@ -102,6 +106,15 @@ def _losses_of_a_point(lattice: PointLattice, point: dict[str, Any]) -> Iterator
         "epsilon": each.text, "radius_m": radius, "points_per_window": 1, **point_losses(channel, caps),
     }  # fmt: skip
     yield judge("losses of a point", STATEMENT, required, {key: point[key] for key in required}, _CLAIM)
+
+
+def _is_rule(show: dict[str, Any]) -> bool:
+    """Whether level and confidence are shares that a collection file may declare; no number is none."""
+    try:
+        level, confidence = float(show["level"]), float(show["confidence"])
+    except ValueError:
+        return False
+    return 0 < level < 1 and LEAST_CONFIDENCE <= confidence <= LARGEST_CONFIDENCE
 
 
 def _is_within(each: Epsilon, cap: str) -> bool:

@@ -22,6 +22,7 @@ from trasgo_lib.collection.pages import Told, report_text
 from trasgo_lib.collection.point_estimates import conclude_points
 from trasgo_lib.collection.statement import CollectionFacts, show_rule, statement_document, window_info
 from trasgo_lib.collection.verify import verify_collection
+from trasgo_lib.collection.verify_statement import verify_statement
 from trasgo_lib.release import publish_package
 from trasgo_lib.release.answers_file import withdrawable
 from trasgo_lib.storage import open_store
@@ -158,6 +159,15 @@ def test_too_few_points_leave_the_cells_and_say_so(tmp_path: Path) -> None:
         assert not verify_collection(copy).passed, f"what a point cost is certified, although none is published: {lie}"
 
 
+@pytest.mark.parametrize("level", ["NaN", "1.5", "0", "often"])
+def test_a_rule_that_is_none_is_found_where_nothing_is_shown(package: Path, level: str) -> None:
+    """With nothing shown, nothing that is drawn depends on it."""
+    statement = json.loads((package / "statement.json").read_bytes())
+    changed_rule = {**statement, "show": {**statement["show"], "level": level}}
+    told = {one.name: one.passed for one in verify_statement(changed_rule, [], [])}
+    assert not told["rule of what is shown"]
+
+
 def _point(**fields: Any) -> Callable[[Any], None]:
     return lambda document: document["point"].update(fields)
 
@@ -209,6 +219,8 @@ LIES: dict[str, tuple[str, Callable[[Any], Any]]] = {
     "none small": (STATED, lambda document: document["point"]["estimates"]["linkage"].update(small=77)),
     "a guarantee of cells": (STATED, lambda document: document.update(guarantee="Nothing is learned.")),
     "another level": (STATED, lambda document: document["show"].update(level="0.2")),
+    "no level": (STATED, lambda document: document["show"].update(level="NaN")),
+    "a confidence of none": (STATED, lambda document: document["show"].update(confidence="-1")),
     "one point more": ("data/counts.json", _one_more),
     "points moved": ("data/counts.json", _moved),
     "no counts": ("data/counts.json", lambda document: document.pop("points")),

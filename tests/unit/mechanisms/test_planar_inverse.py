@@ -39,7 +39,7 @@ def test_the_operator_is_the_matrix_of_the_integer_weights(step: str) -> None:
 
 
 def test_the_noise_of_a_large_lattice_is_undone() -> None:
-    """150,000 cells at the finest decay that a collection takes (0.1 a cell), and at a usual one."""
+    """150,000 cells at a finer decay than a collection takes (0.1 a cell), and at a usual one."""
     for step, epsilon in (("100", "0.2"), ("100", "1.386")):
         made = channel(step, ("41.64", "-87.94", "42.02", "-87.52"), epsilon)
         operator = made.operator()
