@@ -172,12 +172,18 @@ def _print_plan(plan: CollectionPlan) -> None:
 
 
 def _print_point_plan(point: PointPlan) -> None:
+    from trasgo_lib.collection.statement import point_losses
+
     domain, cells = point.domain, point.lattice.alphabet
     out.print(
         f"Points: a lattice of {domain.columns:,} x {domain.rows:,} cells of {domain.step_m} m, "
         f"{point.lattice.shape.report_bytes} bytes a point"
     )
-    out.print(f"  planar_laplace, epsilon {point.epsilon.text} a point at {point.radius_m} m")
+    losses = point_losses(point.channel, point.caps)
+    out.print(
+        f"  planar_laplace, epsilon {point.epsilon.text} a point for lattice cells {point.radius_m} m apart, "
+        f"{losses['epsilon_of_raw_places']} for places of the box that far apart"
+    )
     out.print(f"  a map of {len(cells.cells):,} cells of resolution {cells.resolution}")
     if point.cells_cut:
         out.print(
@@ -185,8 +191,8 @@ def _print_point_plan(point: PointPlan) -> None:
             "from its edge"
         )
     out.print(
-        f"A device spends at most {point.daily.text} a day and {point.lifetime.text} ever on points, at "
-        f"{point.radius_m} m.\n"
+        f"A device spends at most {point.daily.text} a day and {point.lifetime.text} ever on points, for such cells; "
+        f"{losses['lifetime_epsilon_of_raw_places']} ever for such places.\n"
     )
 
 

@@ -98,9 +98,7 @@ class Client:
             raise _not_asked("point", "a collection with points")
         window = self._window(day)
         code = point.domain.encode(np.array([latitude]), np.array([longitude]), outside="clip")
-        self.state = charge_point(
-            self.state, point.epsilon, point.daily, point.lifetime, window=window, day=day.isoformat()
-        )
+        self.state = charge_point(self.state, point.caps, window=window, day=day.isoformat())
         # another pseudonym than that of the report: the collector cannot put the two together by it
         stream = Keystream(self._key, "point", *point.tag, window, int(code[0]))
         drawn = int(point.channel.sample(code, stream)[0])

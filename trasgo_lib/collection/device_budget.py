@@ -23,7 +23,8 @@ from trasgo_lib.amounts import Epsilon, Rho
 from trasgo_lib.budget import epsilon_of_rho
 from trasgo_lib.collection.caps import DeviceCaps
 from trasgo_lib.collection.channels import ReportChannel
-from trasgo_lib.errors import BudgetError, InputContractError, Reason
+from trasgo_lib.collection.point_budget import PointCaps, one_more, points_of
+from trasgo_lib.errors import BudgetError, InputContractError, Reason, TrasgoError
 
 _FORMAT = 1
 
@@ -72,9 +73,10 @@ class DeviceState:
         spent_today: loss of the reports of that day.
         fresh: how many reports without memory were made, by their epsilon as text.
         books: the memory of each version, by ``alphabet/channel``.
-        points: how many noised points were sent.
+        points: how many noised points were sent, by their loss per distance as text: a later collection file may ask
+            for points of another one.
         last_point_window: the window of the last of them, or "".
-        points_today: how many on ``point_day``.
+        points_today: how many of them on ``point_day``.
         point_day: the day of the last of them, or "".
     """
 
@@ -83,9 +85,9 @@ class DeviceState:
     spent_today: Epsilon = field(default_factory=lambda: Epsilon(0))
     fresh: Mapping[str, int] = field(default_factory=dict)
     books: Mapping[str, MemoBook] = field(default_factory=dict, repr=False)
-    points: int = 0
+    points: Mapping[str, int] = field(default_factory=dict)
     last_point_window: str = ""
-    points_today: int = 0
+    points_today: Mapping[str, int] = field(default_factory=dict)
     point_day: str = ""
 
     @property
@@ -125,9 +127,9 @@ class DeviceState:
             "spent_today": self.spent_today.text,
             "fresh": dict(self.fresh),
             "books": books,
-            "points": self.points,
+            "points": dict(self.points),
             "last_point_window": self.last_point_window,
-            "points_today": self.points_today,
+            "points_today": dict(self.points_today),
             "point_day": self.point_day,
         }
 
@@ -156,12 +158,12 @@ class DeviceState:
                 Epsilon.parse(document["spent_today"], zero=True),
                 {str(text): int(count) for text, count in document["fresh"].items()},
                 books,
-                int(document["points"]),
+                points_of(document["points"]),
                 str(document["last_point_window"]),
-                int(document["points_today"]),
+                points_of(document["points_today"]),
                 str(document["point_day"]),
             )
-        except (KeyError, TypeError, ValueError, AttributeError):
+        except (KeyError, TypeError, ValueError, AttributeError, ArithmeticError, TrasgoError):
             raise InputContractError.of(
                 Reason.FILE_UNREADABLE,
                 "device state",
@@ -231,16 +233,12 @@ def within(total: Epsilon, rho: Rho, caps: DeviceCaps) -> bool:
     return caps.accounting == "zcdp" and epsilon_of_rho(rho, caps.delta) <= caps.lifetime
 
 
-def charge_point(
-    state: DeviceState, each: Epsilon, daily: Epsilon, lifetime: Epsilon, *, window: str, day: str
-) -> DeviceState:
+def charge_point(state: DeviceState, caps: PointCaps, *, window: str, day: str) -> DeviceState:
     """The state after one more noised point; its budget is apart, and points of one place add up.
 
     Args:
         state: before.
-        each: loss of one point at the declared radius.
-        daily: most that the points of a day cost, at that radius.
-        lifetime: most that all points cost.
+        caps: what it costs, and what the device may spend on points; public.
         window: the window it answers.
         day: today, year-month-day.
 
@@ -251,12 +249,13 @@ def charge_point(
         raise BudgetError.of(
             Reason.ALREADY_EXISTS, "window", required="a window not answered yet", came=window, fix="Send it again."
         )
-    today = 1 + (state.points_today if day == state.point_day else 0)
-    if each.times(today) > daily:
-        raise _over("point.daily_epsilon", daily, each.times(today))
-    if each.times(state.points + 1) > lifetime:
-        raise _over("point.lifetime_epsilon", lifetime, each.times(state.points + 1))
-    return replace(state, points=state.points + 1, last_point_window=window, points_today=today, point_day=day)
+    today = one_more(state.points_today if day == state.point_day else {}, caps.price)
+    if (cost := caps.cost(today)) > caps.daily:
+        raise _over("point.daily_epsilon", caps.daily, cost)
+    points = one_more(state.points, caps.price)
+    if (cost := caps.cost(points)) > caps.lifetime:
+        raise _over("point.lifetime_epsilon", caps.lifetime, cost)
+    return replace(state, points=points, last_point_window=window, points_today=today, point_day=day)
 
 
 def _sum(amounts: Any) -> Epsilon:

@@ -95,7 +95,8 @@ def channels_document(facts: CollectionFacts) -> dict[str, Any]:
             }
             for part in facts.parts
         ],
-        **({} if facts.points is None else {"points": facts.points.part.lattice.to_json()}),
+        # also where too few came to be published: what those that were sent cost is stated
+        **({} if facts.plan.point is None else {"points": facts.plan.point.lattice.to_json()}),
     }
 
 
@@ -186,10 +187,9 @@ def _data_files(facts: CollectionFacts) -> dict[str, bytes]:
 
 
 def _other_files(facts: CollectionFacts, told: Told) -> dict[str, bytes]:
-    alphabets = {
-        alphabet_key(table.alphabet.version): documents.dump(table.alphabet.to_json(), "alphabet")
-        for table in (*facts.tables, *([] if facts.points is None else [facts.points.table]))
-    }
+    point = facts.plan.point
+    named = [table.alphabet for table in facts.tables] + ([] if point is None else [point.lattice.alphabet])
+    alphabets = {alphabet_key(one.version): documents.dump(one.to_json(), "alphabet") for one in named}
     return {
         CHANNELS: documents.dump(channels_document(facts), "collection_channels"),
         STATEMENT: documents.dump(dict(told.statement), "collection_statement"),

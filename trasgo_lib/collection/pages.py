@@ -208,9 +208,10 @@ def _facts_of_points(told: Told, table: LevelTable) -> list[tuple[str, object]]:
     point = told.statement["point"]
     error = float(np.median(table.standard_error[: len(table.alphabet.cells)]))
     return [
-        (f"Epsilon of a point at {point['radius_m']} m", point["epsilon"]),
-        ("Of raw places that far apart", point["epsilon_of_raw_places"]),
-        ("Lifetime cap of a device", f"{point['lifetime_epsilon']} at {point['radius_m']} m"),
+        (f"Epsilon of a point, lattice cells {point['radius_m']} m apart", point["epsilon"]),
+        ("Of places that far apart", point["epsilon_of_raw_places"]),
+        ("Lifetime cap of a device, such cells", point["lifetime_epsilon"]),
+        ("Of such places", point["lifetime_epsilon_of_raw_places"]),
         ("Points", f"{table.reports:,}"),
         ("Usual standard error", percent(error)),
     ]
@@ -248,8 +249,10 @@ def _costs(told: Told) -> list[str]:
     if (point := told.statement.get("point")) is not None:
         rows.append(
             f"{point['words']} Epsilon {point['certified_epsilon']} a point for lattice cells {point['radius_m']} m "
-            f"apart (for places that far apart, before they are put into cells: {point['epsilon_of_raw_places']}), one "
-            f"point a window, at most {point['lifetime_epsilon']} at that distance ever."
+            f"apart (for places of the box that far apart, before they are put into cells: "
+            f"{point['epsilon_of_raw_places']}), one point a window; all points of a device at most "
+            f"{point['lifetime_epsilon']} for such cells, "
+            f"and {point['lifetime_epsilon_of_raw_places']} for such places."
         )
     return rows
 

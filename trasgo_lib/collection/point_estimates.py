@@ -18,7 +18,7 @@ same with the variance of a share in place of ``N b**2`` is ``z (h + sqrt(varian
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from math import ceil
 from statistics import NormalDist
@@ -118,29 +118,45 @@ def decoders(lattice: PointLattice) -> Iterator[tuple[int, tuple[slice, slice], 
 
     That of ``other``, which lies all around, is found on the whole lattice.
     """
-    rows, columns = lattice.domain.rows, lattice.domain.columns
-    order, starts = lattice_cells(lattice)
-    around = ceil(_REACH / _decay(lattice))
-    own = [np.divmod(order[starts[slot] : starts[slot + 1]], columns) for slot in range(lattice.alphabet.other)]
-    high, wide = (2 * around + 1 + max(int(np.ptp(places[axis])) for places in own) for axis in range(2))
-    away = lattice.channel.operator_around(high, wide, around)
-    for slot, (row, column) in enumerate(own):
-        first, west = int(row.min()) - around, int(column.min()) - around
-        last, east = first + high, west + wide
-        is_away = first >= 0 and west >= 0 and last <= rows and east <= columns
-        first, west, last, east = max(0, first), max(0, west), min(rows, last), min(columns, east)
-        shape = last - first, east - west
-        inside = np.zeros(shape)
-        inside[row - first, column - west] = 1.0
-        decoder = (
-            away.decoder_away_from_edges(inside.ravel())
-            if is_away
-            else lattice.channel.operator_around(*shape, around).decoder(inside.ravel(), roughly=True)
-        )
-        yield slot, (slice(first, last), slice(west, east)), decoder.reshape(shape)
+    yield from cell_decoders(lattice, range(lattice.alphabet.other))
     elsewhere = (lattice.places == lattice.alphabet.other).astype(np.float64)
+    rows, columns = lattice.domain.rows, lattice.domain.columns
     whole = lattice.channel.operator().decoder(elsewhere).reshape(rows, columns)
     yield lattice.alphabet.other, (slice(0, rows), slice(0, columns)), whole
+
+
+def cell_decoders(lattice: PointLattice, slots: Iterable[int]) -> Iterator[tuple[int, tuple[slice, slice], Floats]]:
+    """The same, of some cells.
+
+    All parts are of one size, so that one operator serves all: at an edge of the lattice they are moved inside. There
+    the edge matters, and the decoder is found step by step; elsewhere at once.
+
+    Args:
+        lattice: the lattice.
+        slots: of the cells, without ``other``.
+    """
+    sizes = lattice.domain.rows, lattice.domain.columns
+    order, starts = lattice_cells(lattice)
+    where = np.array(np.divmod(order[: starts[lattice.alphabet.other]], sizes[1]))  # [row or column, lattice cell]
+    begin, around = starts[: lattice.alphabet.other], ceil(_REACH / _decay(lattice))
+    first, last = np.minimum.reduceat(where, begin, axis=1), np.maximum.reduceat(where, begin, axis=1)
+    shape = tuple(
+        min(size, int(extent) + 2 * around) for size, extent in zip(sizes, (last - first).max(axis=1) + 1, strict=True)
+    )
+    operator = lattice.channel.operator(*shape)
+    for slot in slots:
+        corner = [int(np.clip(first[axis, slot] - around, 0, sizes[axis] - shape[axis])) for axis in range(2)]
+        row, column = where[:, starts[slot] : starts[slot + 1]]
+        inside = np.zeros(shape)
+        inside[row - corner[0], column - corner[1]] = 1.0
+        is_within = all(
+            first[axis, slot] - around >= corner[axis] and last[axis, slot] + around < corner[axis] + shape[axis]
+            for axis in range(2)
+        )
+        part = slice(corner[0], corner[0] + shape[0]), slice(corner[1], corner[1] + shape[1])
+        flat = inside.ravel()
+        decoder = operator.decoder_within(flat) if is_within else operator.decoder(flat, roughly=True)
+        yield slot, part, decoder.reshape(shape)
 
 
 @dataclass(frozen=True, slots=True)
@@ -194,7 +210,7 @@ def evenly_spread(lattice: PointLattice, points: int) -> PointShares:
         points: how many.
     """
     middle = lattice.alphabet.other // 2
-    _, _, decoder = next(one for one in decoders(lattice) if one[0] == middle)
+    _, _, decoder = next(cell_decoders(lattice, [middle]))
     share = float((lattice.places == middle).sum()) / lattice.domain.size
     return PointShares(
         points,

@@ -20,6 +20,7 @@ from numpy.typing import NDArray
 
 from trasgo_lib.amounts import Epsilon
 from trasgo_lib.collection.alphabet import Alphabet, Slots
+from trasgo_lib.collection.point_budget import PointCaps
 from trasgo_lib.collection.reports import SlotShape, Tag
 from trasgo_lib.config import PointSpec
 from trasgo_lib.data import BoxDomain
@@ -29,16 +30,20 @@ from trasgo_lib.mechanisms.planar import build_planar_laplace, rebuild_planar_la
 from trasgo_lib.mechanisms.planar_channel import PlanarChannel
 
 MOST_CELLS = 2**18
-"""Of a lattice whose noise is undone: a second of work for each solve, and a megabyte of published counts."""
+"""Of a lattice whose noise is undone: seconds of work for the whole, and a megabyte of published counts."""
 
-_LEAST_DECAY = 0.3
-"""Of the noise per lattice cell. Undone on finer lattices, shares have thousands of times the variance of counting."""
+_LEAST_DECAY = 0.25
+"""Of the noise per lattice cell. Undoing finer noise leaves shares with errors a thousand times those of counting, and
+takes the longer: near the edge of the lattice the error of one cell takes 0.4 s here, and 8 s at 0.1."""
+
+_LARGEST_DECAY = 8
+_ROUNDED = 0.99
+"""Channels are built 1e-9 below their claim, which of the least claim is a thousandth."""
 
 _LEAST_PER_CELL = 4
 """Lattice cells that make up an H3 cell at least: of fewer its outline says nothing."""
 
 _MOST_H3_CELLS = 8192
-_NONE_WITHIN = "Put the box around the area (latitude comes first), make it wider, or change resolution."
 _STEPS_INSIDE = 2
 _METRES_PER_DEGREE = 111_320.0
 _VERSION_HEX = 32
@@ -98,6 +103,7 @@ class PointLattice:
         """
         told = document["domain"]
         domain = BoxDomain(tuple(told["box"]), told["crs"], told["step_m"])
+        _require_workable(domain, float(document["channel"]["parameters"]["decay_per_cell"]), alphabet)
         channel = rebuild_planar_laplace(domain, document["channel"]["parameters"])
         if not isinstance(channel, PlanarChannel):
             raise TypeError("a box has a planar channel")
@@ -110,6 +116,7 @@ class PointLattice:
                 came="others",
                 fix="Do not use this release: its channel file was changed.",
             )
+        _require_filled(found)
         return found
 
     @cached_property
@@ -154,6 +161,11 @@ class PointPlan:
         """What its reports carry."""
         return self.lattice.tag
 
+    @property
+    def caps(self) -> PointCaps:
+        """What a point costs, and what a device may spend on points."""
+        return PointCaps(self.epsilon, self.radius_m, self.daily, self.lifetime)
+
 
 def compile_points(spec: PointSpec, finest: Alphabet) -> PointPlan:
     """Build the channel of a section ``point``, and the cells that its points are counted in.
@@ -176,7 +188,7 @@ def compile_points(spec: PointSpec, finest: Alphabet) -> PointPlan:
     alphabet, cut = _cells_within(spec, domain, finest)
     lattice = PointLattice(domain, channel, alphabet)
     _require_filled(lattice)
-    return PointPlan(lattice, each, str(spec.geo.radius_m), daily, lifetime, cut)
+    return PointPlan(lattice, each, str(channel.parameters["radius_m"]), daily, lifetime, cut)
 
 
 def _require_affordable(each: Epsilon, **caps: Epsilon) -> None:
@@ -194,6 +206,15 @@ def _require_undone(domain: BoxDomain, each: Epsilon, radius_m: object) -> None:
         raise _bad("step_m", required, f"{domain.step_m} m, {domain.size} cells", "Raise it.")
 
 
+def _require_workable(domain: BoxDomain, decay: float, alphabet: Alphabet) -> None:
+    """Refuse what ``compile_points`` never makes, before a stranger's file is worked with for hours."""
+    if domain.size > MOST_CELLS or not _LEAST_DECAY * _ROUNDED <= decay <= _LARGEST_DECAY:
+        raise _bad("lattice", "a lattice and noise that can be undone", "others", "The channel file is damaged.")
+    if len(alphabet.cells) > _MOST_H3_CELLS or not _within(alphabet.cells, domain).all():
+        required = f"at most {_MOST_H3_CELLS} cells that lie within the box"
+        raise _bad("alphabet", required, "others", "The channel file is damaged.")
+
+
 def _cells_within(spec: PointSpec, domain: BoxDomain, finest: Alphabet) -> tuple[Alphabet, int]:
     """The cells of the area that lie whole within the box, and how many do not."""
     if spec.resolution <= finest.resolution:
@@ -203,15 +224,24 @@ def _cells_within(spec: PointSpec, domain: BoxDomain, finest: Alphabet) -> tuple
         if len(finest.cells) * 7 ** (spec.resolution - finest.resolution) > most:
             raise _bad("resolution", f"at most about {_MOST_H3_CELLS} cells", "more", "Lower it.")
         cells = children_of(finest.cells, spec.resolution)
-    south, west, north, east = (float(edge) for edge in domain.box)
-    rings = cell_rings(cells)
-    inside = np.array([_lies_within(ring, (south, west, north, east), float(domain.step_m)) for ring in rings])
-    kept = cells[inside]
+    kept = cells[_within(cells, domain)]
     if not 2 <= len(kept) <= _MOST_H3_CELLS:
         required = f"2 to {_MOST_H3_CELLS} cells of resolution {spec.resolution} that lie within it"
-        fix = _NONE_WITHIN if len(kept) < 2 else "Lower resolution."
+        fix = "Widen the box, or change resolution." if len(kept) < 2 else "Lower resolution."
         raise _bad("box", required, f"{len(kept)} of {len(cells)}", fix)
-    return Alphabet(spec.resolution, kept), len(cells) - len(kept)
+    found = Alphabet(spec.resolution, kept)
+    if across := found.cells_across():
+        required = "cells that lie neither across the 180th meridian nor around a pole, so that maps can hold them"
+        fix = "Raise it, or end the area a cell's width before."
+        raise _bad("resolution", required, f"{across} of {len(kept)} that do", fix)
+    return found, len(cells) - len(kept)
+
+
+def _within(cells: NDArray[np.uint64], domain: BoxDomain) -> NDArray[np.bool_]:
+    """Which cells lie whole within the box, away from its edge."""
+    south, west, north, east = (float(edge) for edge in domain.box)
+    step = float(domain.step_m)
+    return np.array([_lies_within(ring, (south, west, north, east), step) for ring in cell_rings(cells)])
 
 
 def _lies_within(ring: Sequence[tuple[float, float]], box: tuple[float, float, float, float], step: float) -> bool:

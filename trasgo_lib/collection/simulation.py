@@ -19,6 +19,7 @@ from trasgo_lib.collection.estimating import Frequencies, estimate
 from trasgo_lib.collection.plan import CollectionPlan, Version
 from trasgo_lib.collection.point_estimates import PointMap, PointPart, conclude_points
 from trasgo_lib.collection.points import PointPlan
+from trasgo_lib.data.cells import cell_centres
 from trasgo_lib.noise import Keystream, permutation
 
 _AT_HOME, _AT_WORK = 0.6, 0.3
@@ -201,13 +202,17 @@ def simulate_points(
 def _lattice_cells_by_slot(plan: CollectionPlan, point: PointPlan) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     """Lattice cells in the order of the finest slots they lie in, and where each slot's begin.
 
-    A slot without any, as ``nobody``, gets the lattice cell in the south-west corner.
+    A cell without any, as cells smaller than a step are, gets the one that its centre is in or moves to; ``nobody``,
+    and ``other`` if the box holds none of it, the one in the south-west corner.
     """
     centres = point.domain.decode(np.arange(point.domain.size, dtype=np.int32))
     slots = plan.finest.encode(*centres)
     counts = np.bincount(slots, minlength=plan.finest.slots)
     missing = np.flatnonzero(counts == 0)
-    slots, cells = np.concatenate([slots, missing]), np.concatenate([np.arange(point.domain.size), 0 * missing])
+    latitude, longitude = cell_centres(plan.finest.cells[missing[missing < len(plan.finest.cells)]])
+    centred = point.domain.encode(np.array(latitude, dtype=float), np.array(longitude, dtype=float), outside="clip")
+    corner = np.zeros(len(missing) - len(centred), dtype=np.int32)
+    slots, cells = np.concatenate([slots, missing]), np.concatenate([np.arange(point.domain.size), centred, corner])
     order = np.argsort(slots, kind="stable")
     starts = np.concatenate([[0], np.cumsum(np.bincount(slots, minlength=plan.finest.slots))])
     return cells[order], starts

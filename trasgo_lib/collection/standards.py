@@ -56,7 +56,10 @@ def claim_in_words(statement: Mapping[str, Any]) -> str:
         rows.append(f"A device spends at most epsilon {device['lifetime_epsilon']}{at} on all its reports.")
     if point is not None:
         cap, radius = point["lifetime_epsilon"], point["radius_m"]
-        rows.append(f"A device spends at most epsilon {cap} at {radius} m on all its points.")
+        rows.append(
+            f"A device spends at most epsilon {cap} on all its points, for two lattice cells {radius} m apart; between "
+            f"two places of the box that far apart, {point['lifetime_epsilon_of_raw_places']}."
+        )
     return " ".join([*rows, statement["guarantee"]])
 
 
@@ -107,9 +110,11 @@ def claims_of(statement: Mapping[str, Any]) -> dict[str, str]:
         {} if device is None else {name: str(device[name]) for name in ("daily_epsilon", "lifetime_epsilon", "delta")}
     )
     if point is not None:
-        claims |= {f"point_{name}": str(point[name]) for name in ("daily_epsilon", "lifetime_epsilon", "radius_m")}
+        claims |= {f"point_{name}": str(point[name]) for name in _OF_POINTS}
     return claims
 
+
+_OF_POINTS = ("daily_epsilon", "lifetime_epsilon", "lifetime_epsilon_of_raw_places", "radius_m")
 
 _NAMES = {
     ".parquet": "estimated shares of cells, Parquet",

@@ -17,6 +17,7 @@ from trasgo_lib.collection.concluding import (
 )
 from trasgo_lib.collection.health import HealthCheck
 from trasgo_lib.collection.plan import CollectionPlan
+from trasgo_lib.collection.point_budget import PointCaps
 from trasgo_lib.collection.point_estimates import PointMap
 from trasgo_lib.collection.points import PointPlan
 from trasgo_lib.collection.reports import Tag
@@ -207,10 +208,10 @@ def _point(point: PointPlan, found: PointMap | None) -> dict[str, Any]:
         "mechanism": point.channel.name,
         "epsilon": point.epsilon.text,
         "radius_m": point.radius_m,
-        **point_losses(point.channel, point.radius_m),
         "points_per_window": 1,
         "daily_epsilon": point.daily.text,
         "lifetime_epsilon": point.lifetime.text,
+        **point_losses(point.channel, point.caps),
         "words": POINT_LEFT_OUT if found is None else POINT,
         "estimates": None
         if found is None
@@ -223,16 +224,21 @@ def _point(point: PointPlan, found: PointMap | None) -> dict[str, Any]:
     }
 
 
-def point_losses(channel: PlanarChannel, radius_m: str) -> dict[str, str]:
+def point_losses(channel: PlanarChannel, caps: PointCaps) -> dict[str, Any]:
     """What the integers of a channel of points prove, by key of the statement.
+
+    The cap of a device is over lattice cells; between places as far apart as the radius, its points cost more.
 
     Args:
         channel: planar noise.
-        radius_m: metres, decimal text.
+        caps: what a device may spend on points, at the radius of the channel.
     """
+    of_places = channel.raw_point_epsilon(Decimal(caps.radius_m))
     return {
         "certified_epsilon": f"{channel.certified_epsilon:f}",
-        "epsilon_of_raw_places": f"{channel.raw_point_epsilon(Decimal(radius_m)):f}",
+        "epsilon_of_raw_places": f"{of_places:f}",
+        "points_ever": caps.points_ever,
+        "lifetime_epsilon_of_raw_places": f"{caps.points_ever * of_places:f}",
     }
 
 

@@ -30,7 +30,7 @@ from trasgo_lib.collection.health import HealthCheck, check_health
 from trasgo_lib.collection.package import csv_bytes, drawn_files, parquet_table, tables_by_name
 from trasgo_lib.collection.pages import Told
 from trasgo_lib.collection.point_estimates import PointPart, conclude_points
-from trasgo_lib.collection.points import MOST_CELLS, PointLattice
+from trasgo_lib.collection.points import PointLattice
 from trasgo_lib.collection.reports import Tag
 from trasgo_lib.collection.standards import claims_of, period_of
 from trasgo_lib.collection.verify_described import verify_described
@@ -86,7 +86,8 @@ def verify_counts(store: ObjectStore, prefix: str, manifest: dict[str, Any]) -> 
     if not is_span:
         return
     try:
-        parts, counted = _parts(store, prefix, counts, channels), _points(store, prefix, counts, channels)
+        parts, lattice = _parts(store, prefix, counts, channels), _lattice(store, prefix, channels)
+        counted = _points(counts, lattice)
         yield passed("certificates", CHANNELS, "channels and alphabets that prove what they claim", _CLAIM)
         levels, show = len({part.level for part in parts}), statement["show"]
         rule = ShowRule(float(show["level"]), float(show["confidence"]))
@@ -114,7 +115,7 @@ def verify_counts(store: ObjectStore, prefix: str, manifest: dict[str, Any]) -> 
     if points is not None:
         points = replace(points, table=told[points_of(manifest["dataset"])][0])
     yield from verify_statement(statement, parts, tables)
-    yield from verify_points(statement, points)
+    yield from verify_points(statement, lattice, points)
     yield from _verify_names(manifest, statement, counts)
     yield from _verify_drawn(store, prefix, Told(statement, parts, tables, health_of(parts), points))
     yield from verify_cells_metadata(store, prefix, Published(manifest, {}, statement))
@@ -172,7 +173,7 @@ def _parts(
             and alphabet.slots == channel.slots == len(numbers)
             and alphabet.resolution == told["resolution"]
             and bool((numbers <= counted["reports"]).all())
-            and (channel.kind == "bits" or int(numbers.sum()) == counted["reports"])
+            and (channel.kind == "bits" or sum(numbers.tolist()) == counted["reports"])
         )
         if not sound:
             raise ValueError("versions, slots and counts do not belong together")
@@ -185,23 +186,32 @@ def _parts(
     return tuple(parts)
 
 
-def _points(store: ObjectStore, prefix: str, counts: dict[str, Any], channels: dict[str, Any]) -> PointPart | None:
-    """What was counted of points; lattice, channel and alphabet are certified on the way."""
-    if "points" not in counts and "points" not in channels:
+def _lattice(store: ObjectStore, prefix: str, channels: dict[str, Any]) -> PointLattice | None:
+    """The lattice and noise that devices were asked for points with, certified anew."""
+    if "points" not in channels:
+        return None
+    told = channels["points"]
+    alphabet = Alphabet.from_json(documents.parse(store.get(_key(prefix, alphabet_key(told["alphabet"]))), "alphabet"))
+    if alphabet.has_nobody:
+        raise ValueError("nobody is asked for points of nobody")
+    return PointLattice.from_json(told, alphabet)
+
+
+def _points(counts: dict[str, Any], lattice: PointLattice | None) -> PointPart | None:
+    """What was counted of points."""
+    if "points" not in counts:
         if not counts["versions"]:
             raise ValueError("neither reports nor points")
         return None
-    told, counted = channels["points"], counts["points"]
-    alphabet = Alphabet.from_json(documents.parse(store.get(_key(prefix, alphabet_key(told["alphabet"]))), "alphabet"))
-    lattice = PointLattice.from_json(told, alphabet)
+    counted = counts["points"]
     numbers = np.array(counted["counts"], dtype=np.int64)
     sound = (
-        tuple(lattice.tag) == (counted["lattice"], counted["channel"])
-        and not alphabet.has_nobody
-        and len(numbers) == lattice.domain.size <= MOST_CELLS
-        and int(numbers.sum()) == counted["reports"]
+        lattice is not None
+        and tuple(lattice.tag) == (counted["lattice"], counted["channel"])
+        and len(numbers) == lattice.domain.size
+        and sum(numbers.tolist()) == counted["reports"]  # of whole numbers without end: a sum of int64 wraps
     )
-    if not sound:
+    if lattice is None or not sound:
         raise ValueError("lattice, points and counts do not belong together")
     return PointPart(lattice, ReportCounts("slot", numbers, counted["reports"], {}))
 

@@ -10,7 +10,9 @@ from trasgo_lib.amounts import Delta, Epsilon
 from trasgo_lib.collection.caps import DeviceCaps, fits_lifetime
 from trasgo_lib.collection.concluding import SMALL_POPULATION, LevelTable, VersionCounts, linkage, reports_per_cell
 from trasgo_lib.collection.health import HealthCheck, check_health
+from trasgo_lib.collection.point_budget import PointCaps
 from trasgo_lib.collection.point_estimates import PointMap
+from trasgo_lib.collection.points import PointLattice
 from trasgo_lib.collection.statement import point_losses, shuffled_text
 from trasgo_lib.collection.words import SHUFFLE_DELTA
 from trasgo_lib.errors import Reason, TrasgoError
@@ -19,6 +21,9 @@ from trasgo_lib.release.verification import VerificationResult, judge
 
 _CLAIM = Reason.CLAIM_NOT_CERTIFIED
 _SHAPE = Reason.SCHEMA_VIOLATION
+
+LEAST_CONFIDENCE, LARGEST_CONFIDENCE = 0.5, 0.9999
+"""As a collection file may declare it."""
 
 
 def verify_statement(
@@ -40,6 +45,7 @@ def verify_statement(
     yield judge("shuffled bound", STATEMENT, bounds, came, _CLAIM)
     caps = None if statement["device"] is None else _caps(statement["device"])
     yield judge("caps of a device", STATEMENT, bool(parts), caps is not None, _CLAIM)
+    yield judge("rule of what is shown", STATEMENT, True, _is_rule(statement["show"]), _SHAPE)
     weights = {tag: weight for table in tables for tag, weight in table.weights.items()}
     for part, one in zip(parts, statement["versions"], strict=False):
         yield from _version(part, one, caps, statement["show"]["least_reports"])
@@ -48,29 +54,25 @@ def verify_statement(
     yield from _tables(statement, tables)
 
 
-def verify_points(statement: dict[str, Any], found: PointMap | None) -> Iterator[VerificationResult]:
+def verify_points(
+    statement: dict[str, Any], lattice: PointLattice | None, found: PointMap | None
+) -> Iterator[VerificationResult]:
     """What a statement says of points, as far as it follows from public files.
 
     Args:
         statement: of its schema.
-        found: what follows from lattice, noise and counts; None where none are published.
+        lattice: what devices were asked for points with, certified anew; None where they were not asked.
+        found: what follows from it and the counts; None where none are published.
     """
     point = statement.get("point")
-    told = None if point is None else point.get("estimates")
-    yield judge("points", STATEMENT, found is not None, told is not None, _SHAPE)
-    if found is None or point is None or told is None:
+    told = None if point is None else point["estimates"]
+    yield judge("points", STATEMENT, (lattice is not None, found is not None), (bool(point), told is not None), _SHAPE)
+    if lattice is None or point is None:
         return
-    channel, tag, table = found.part.lattice.channel, found.part.lattice.tag, found.table
-    parameters = channel.parameters
-    required = {
-        "version": tag.channel, "lattice": tag.alphabet, "mechanism": channel.name,
-        "epsilon": parameters["epsilon"], "radius_m": parameters["radius_m"], "points_per_window": 1,
-        **point_losses(channel, str(parameters["radius_m"])),
-    }  # fmt: skip
-    yield judge("losses of a point", STATEMENT, required, {key: point[key] for key in required}, _CLAIM)
-    each = Epsilon.parse(str(parameters["epsilon"]))
-    for cap in ("daily_epsilon", "lifetime_epsilon"):
-        yield judge(f"within point.{cap}", STATEMENT, True, _is_within(each, point[cap]), _CLAIM)
+    yield from _losses_of_a_point(lattice, point)
+    if found is None or told is None:
+        return
+    table = found.table
     yield judge("enough points", STATEMENT, True, table.reports >= statement["show"]["least_reports"], _CLAIM)
     tied, stated = linkage(table), told["linkage"]
     figures = [
@@ -84,6 +86,35 @@ def verify_points(statement: dict[str, Any], found: PointMap | None) -> Iterator
     came = [told["reports"], told["cells"], *(stated[key] for key in ("resolution", "shown", "least", "small"))]
     yield judge("estimates of points", STATEMENT, figures, came, _SHAPE)
     yield judge("health of points", STATEMENT, True, _same_health([found.health], told["health"]), _SHAPE)
+
+
+def _losses_of_a_point(lattice: PointLattice, point: dict[str, Any]) -> Iterator[VerificationResult]:
+    """What a point cost, as the integers of its noise prove it, and what a device sends at most."""
+    channel, tag = lattice.channel, lattice.tag
+    parameters = channel.parameters
+    each, radius = Epsilon.parse(str(parameters["epsilon"])), str(parameters["radius_m"])
+    are_caps = True
+    for cap in ("daily_epsilon", "lifetime_epsilon"):
+        is_within = _is_within(each, point[cap])
+        are_caps = are_caps and is_within
+        yield judge(f"within point.{cap}", STATEMENT, True, is_within, _CLAIM)
+    if not are_caps:
+        return
+    caps = PointCaps(each, radius, *(Epsilon.parse(point[cap]) for cap in ("daily_epsilon", "lifetime_epsilon")))
+    required = {
+        "version": tag.channel, "lattice": tag.alphabet, "mechanism": channel.name,
+        "epsilon": each.text, "radius_m": radius, "points_per_window": 1, **point_losses(channel, caps),
+    }  # fmt: skip
+    yield judge("losses of a point", STATEMENT, required, {key: point[key] for key in required}, _CLAIM)
+
+
+def _is_rule(show: dict[str, Any]) -> bool:
+    """Whether level and confidence are shares that a collection file may declare; no number is none."""
+    try:
+        level, confidence = float(show["level"]), float(show["confidence"])
+    except ValueError:
+        return False
+    return 0 < level < 1 and LEAST_CONFIDENCE <= confidence <= LARGEST_CONFIDENCE
 
 
 def _is_within(each: Epsilon, cap: str) -> bool:

@@ -46,12 +46,15 @@ BESIDE = (
 NOT_COVERED_OF_POINTS = (
     "which part of a country or town a point comes from: planar noise hides a place among those around it, not among "
     "all places",
+    "how far apart places outside the box of the lattice are: they move to its edge before they are noised, where they "
+    "can be further apart than they were, and the losses grow with it",
 )
 
 POINT = (
     "Places went through planar Laplace noise on a lattice; the epsilon is for two lattice cells as far apart as "
-    "stated, grows with their distance, and comes on top of that of reports of cells. What is published undoes the "
-    "noise on average: without that a map of points is a blurred one that looks exact."
+    "stated, grows with their distance, and comes on top of that of reports of cells. Places are put into cells that "
+    "can be further apart than they are: between places the loss is larger, and stated beside it. What is published "
+    "undoes the noise on average: without that a map of points is a blurred one that looks exact."
 )
 
 POINT_LEFT_OUT = (

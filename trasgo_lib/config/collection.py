@@ -161,10 +161,13 @@ class PointSpec(Model):
         description="the loss of one report, per distance", examples=[{"epsilon": "1.386", "radius_m": "200"}]
     )
     daily_epsilon: EpsilonText = Field(
-        description="most that the points of one day cost, nats at geo.radius_m", examples=["1.386"]
+        description="most that the points of one day cost, nats for two lattice cells geo.radius_m apart",
+        examples=["1.386"],
     )
     lifetime_epsilon: EpsilonText = Field(
-        description="most that all its points ever cost, nats at geo.radius_m", examples=["13.86"]
+        description="most that all its points ever cost, nats for two lattice cells geo.radius_m apart; between places "
+        "that far apart they cost more, as the statement says",
+        examples=["13.86"],
     )
 
 

@@ -21,10 +21,11 @@ from numpy.typing import NDArray
 
 Floats = NDArray[np.float64]
 
-_ACCURACY = 1e-11
-"""Relative residual of one solve; a second one, of what is left, takes it to the rounding of the transforms."""
+_ACCURATE = (1e-11, 1e-11)
+"""Relative residuals of two solves: the second one, of what is left, takes it to the rounding of the transforms."""
 
 _ROUGH = 1e-8
+
 _SUBSPACE, _RESTARTS = 40, 50
 
 
@@ -77,17 +78,15 @@ class PlanarOperator:
         Raises:
             ArithmeticError: it cannot be found to the accuracy of the transforms: a decay too small for the lattice.
         """
-        if roughly:
-            return self._solved(self.expectation, values, (_ROUGH,))
-        return self._solved(self.expectation, values, (_ACCURACY, _ACCURACY))
+        return self._solved(self.expectation, values, (_ROUGH,) if roughly else _ACCURATE)
 
-    def decoder_away_from_edges(self, values: Floats) -> Floats:
-        """The same where it vanishes towards the edges, so that it does not matter what lies beyond them: no solve.
+    def decoder_within(self, values: Floats) -> Floats:
+        """``decoder`` of values far from every edge, in one step: what edges do to it is then below its rounding.
 
         Args:
-            values: float64[cells], 0 but in the middle.
+            values: float64[cells], 0 within 16 decays of an edge.
         """
-        return self._undone_under_reflection(np.asarray(values, dtype=np.float64))
+        return self._undone_under_reflection(values)
 
     def inputs(self, observed: Floats) -> Floats:
         """Unbiased shares of input cells from shares of output cells: ``K^T f = observed``.
@@ -98,7 +97,7 @@ class PlanarOperator:
         Raises:
             ArithmeticError: as ``decoder``.
         """
-        return self._solved(self.outputs, observed, (_ACCURACY, _ACCURACY))
+        return self._solved(self.outputs, observed, _ACCURATE)
 
     @cached_property
     def least_eigenvalue(self) -> float:

@@ -241,6 +241,38 @@ def test_points_have_planar_noise_and_a_budget_of_their_own(tmp_path: Path) -> N
     assert DeviceState.from_json(client.state.to_json()) == client.state
 
 
+@pytest.mark.parametrize("later", [{"epsilon": "0.1386", "radius_m": "200"}, {"epsilon": "1.386", "radius_m": "2000"}])
+def test_points_keep_their_price_when_a_later_file_asks_for_cheaper_ones(tmp_path: Path, later: dict[str, str]) -> None:
+    """Two points spent the cap of 2.772 at 200 m; what comes later is charged on top, at its own distance."""
+    first = plan(tmp_path, point=POINT)
+    cap = {"daily_epsilon": "1.386", "lifetime_epsilon": "2.772" if later["radius_m"] == "200" else "27.72"}
+    second = plan(tmp_path, point={**POINT, "geo": later, **cap})
+    client = Client(first, KEY)
+    client.point(*LOOP, FIRST)
+    half = Client(second, KEY, DeviceState.from_json(client.state.to_json()))
+    for week in range(1, 11):  # ten points of a tenth of the loss per distance are worth one
+        half.point(*LOOP, FIRST + timedelta(weeks=week))
+    with pytest.raises(BudgetError, match="lifetime_epsilon"):
+        half.point(*LOOP, FIRST + timedelta(weeks=11))
+    client.point(*LOOP, FIRST + timedelta(weeks=1))
+    with pytest.raises(BudgetError, match="lifetime_epsilon"):
+        Client(second, KEY, client.state).point(*LOOP, FIRST + timedelta(weeks=2))
+    today, day = Client(first, KEY), FIRST + timedelta(days=1)
+    today.point(*LOOP, day)
+    of_a_day = cap | {"daily_epsilon": "1.386" if later["radius_m"] == "200" else "13.86"}
+    daily = plan(tmp_path, window={"first_day": "2026-01-04", "days": 1}, point={**POINT, "geo": later, **of_a_day})
+    with pytest.raises(BudgetError, match="daily_epsilon"):
+        Client(daily, KEY, today.state).point(*LOOP, day)
+
+
+@pytest.mark.parametrize("points", [3, {"x/200": 1}, {"1": 1}, {"1/0": 1}, {"1/200": -1}, ["1/200"]])
+def test_a_device_that_does_not_know_what_its_points_cost_does_not_report(tmp_path: Path, points: object) -> None:
+    state = DeviceState().to_json()
+    assert DeviceState.from_json({**state, "points": 0, "points_today": 0}) == DeviceState()
+    with pytest.raises(InputContractError):
+        DeviceState.from_json({**state, "points": points})
+
+
 def test_noised_points_lie_as_far_as_the_loss_says(tmp_path: Path) -> None:
     point = plan(tmp_path, point=POINT).point
     assert point is not None

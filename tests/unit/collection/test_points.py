@@ -205,6 +205,24 @@ def test_a_point_travels_as_a_report_and_is_judged_as_one(both: CollectionPlan) 
     assert batch.answers.tolist() == [report["slot"]] and batch.refused == {"bad_slot": 3}
 
 
+def test_a_radius_is_told_as_the_channel_has_it(tmp_path: Path) -> None:
+    """Else what is published of it would not be what its channel says, and would not verify."""
+    found = pointed(tmp_path, point={**POINT, "geo": {"epsilon": "1.386", "radius_m": "400.0"}}).point
+    assert found is not None and found.radius_m == found.channel.parameters["radius_m"] == "400"
+
+
+def test_devices_of_cells_smaller_than_a_step_are_simulated_where_they_live(tmp_path: Path) -> None:
+    """Cells of resolution 9 have a side of 200 m: most hold no centre of a lattice cell of 400 m."""
+    area = {"box": ["41.80", "-87.75", "41.90", "-87.60"]}
+    found = pointed(tmp_path, area=area, resolutions=[9], channel=None, device=None)
+    assert found.point is not None
+    world = make_world(found, 20_000, KEY)
+    (window,) = simulate_points(found, found.point, world, 1, KEY)
+    alphabet = lattice_of(found).alphabet
+    elsewhere = np.bincount(found.finest.slots_in(alphabet)[world.home], minlength=alphabet.slots)[-1] / 20_000
+    assert 0.02 < elsewhere < 0.05 and abs(window.truth[-1] - elsewhere) < 0.02
+
+
 def test_points_alone_need_no_channel_of_cells(alone: CollectionPlan) -> None:
     assert alone.current == () and alone.maps == 1 and alone.caps is None
     client = Client(alone, KEY)
@@ -243,3 +261,84 @@ def test_sizes_say_what_a_simulation_then_shows(both: CollectionPlan) -> None:
     assert window.covered > 0.85 and 0.7 < window.mean_error / window.expected_error < 1.3
     assert not (table.shown & (window.truth == 0)).any()
     assert window.found.health.is_passed
+
+
+ACROSS = {
+    "box": ["-21", "174", "-12", "-174"],
+    "resolution": 2,
+    "crs": "EPSG:32760",
+    "step_m": "10000",
+    "geo": {"epsilon": "1", "radius_m": "10000"},
+    "daily_epsilon": "1",
+    "lifetime_epsilon": "10",
+}
+
+
+def test_a_map_of_points_has_no_cell_across_the_180th_meridian(tmp_path: Path) -> None:
+    """The cells of the area lie before it; some of their parents, of which the map of points is made, across it."""
+    area = {"box": ["-19", "176", "-15", "179.3"]}
+    with pytest.raises(ConfigError, match="180th meridian"):
+        pointed(tmp_path, area=area, resolutions=[4], point=ACROSS)
+    found = pointed(tmp_path, area=area, resolutions=[4], point={**ACROSS, "resolution": 4})
+    assert lattice_of(found).alphabet.cells_across() == 0
+
+
+def test_one_operator_serves_all_cells_and_edges_count(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """An operator of each part would fill the memory: megabytes each at fine decays, for nearly every cell."""
+    lattice = lattice_of(pointed(tmp_path, point={**POINT, "box": BOX}))
+    made: list[tuple[int, ...]] = []
+    operator = type(lattice.channel).operator
+
+    def counted(channel: object, *shape: int) -> object:
+        made.append(shape)
+        return operator(channel, *shape)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(type(lattice.channel), "operator", counted)
+    found = list(decoders(lattice))
+    assert len(found) == lattice.alphabet.slots and len(made) == 2 and made[1] == ()
+    rows, columns = lattice.domain.rows, lattice.domain.columns
+    whole = operator(lattice.channel)
+    kinds = set()
+    for slot, (north, east), decoder in found[:-1:2]:
+        row, column = np.divmod(np.flatnonzero(lattice.places == slot), columns)
+        kinds.add(bool(min(row.min(), column.min(), rows - row.max(), columns - column.max()) > 12))
+        expected = whole.decoder((lattice.places == slot).astype(np.float64)).reshape(rows, columns)
+        assert np.abs(expected[north, east] - decoder).max() < 1e-4 * np.abs(expected).max()
+    assert kinds == {True, False}, "cells near the edge and far from it"
+
+
+def test_the_size_of_a_cell_takes_one_decoder(both: CollectionPlan, monkeypatch: pytest.MonkeyPatch) -> None:
+    from trasgo_lib.mechanisms.planar_inverse import PlanarOperator
+
+    solved = []
+    for name in ("decoder", "decoder_within"):
+        real = getattr(PlanarOperator, name)
+        monkeypatch.setattr(PlanarOperator, name, lambda own, values, real=real: solved.append(1) or real(own, values))
+    size_points(lattice_of(both), (1000, 50_000), 0.05)
+    assert len(solved) == 1
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"decay_per_cell": "0.01"},
+        {"decay_per_cell": "1e-999999999"},
+        {"decay_per_cell": "9"},
+        {"decay_per_cell": "NaN"},
+        {"step_m": "10"},
+        {"box": ["41.7", "-87.9", "41.9", "-87.5"]},
+    ],
+)
+def test_a_published_lattice_that_would_take_hours_is_refused_at_once(
+    lattice: PointLattice, change: dict[str, Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What no publisher can make is not worked with: too fine noise, too many lattice cells, cells outside the box."""
+    from trasgo_lib.collection import points
+
+    document = lattice.to_json()
+    domain = {**document["domain"], **{key: change[key] for key in change if key in document["domain"]}}
+    parameters = {**document["channel"]["parameters"], **change}
+    document = {**document, "domain": domain, "channel": {**document["channel"], "parameters": parameters}}
+    monkeypatch.setattr(points, "rebuild_planar_laplace", lambda *_: pytest.fail("it was worked with"))
+    with pytest.raises(ConfigError, match="damaged"):
+        PointLattice.from_json(document, lattice.alphabet)

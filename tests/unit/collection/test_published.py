@@ -162,7 +162,7 @@ point:
     words = report_text(told_of(facts))
     assert "pass epsilon 52 at delta 1e-9." in words, "an epsilon that needs a delta is not told without it"
     assert told["estimates"] is None and "Fewer points came than are published" in words
-    assert "Epsilon 1.386000 a point for lattice cells 200 m apart" in words and "at most 13.86 at that" in words
+    assert "Epsilon 1.386000 a point for lattice cells 200 m apart" in words and "at most 13.86 for such cells" in words
     publish_package(stage_collection(facts, tmp_path / "w", None), open_store(tmp_path / "p"), "heat/v")
     assert verify_collection(tmp_path / "p" / "heat" / "v").passed
 

@@ -24,6 +24,7 @@ from trasgo_lib.collection.pages import Told, report_text
 from trasgo_lib.collection.point_estimates import conclude_points
 from trasgo_lib.collection.statement import CollectionFacts, show_rule, statement_document, window_info
 from trasgo_lib.collection.verify import verify_collection
+from trasgo_lib.collection.verify_statement import verify_statement
 from trasgo_lib.release import publish_package
 from trasgo_lib.release.answers_file import withdrawable
 from trasgo_lib.storage import open_store
@@ -117,6 +118,12 @@ def test_the_statement_tells_what_a_point_cost(facts: CollectionFacts, package: 
     assert point["epsilon"] == "1.386" and float(point["certified_epsilon"]) <= 1.386
     assert float(point["epsilon_of_raw_places"]) > 2 * 1.386, "encoding moves places by up to half a cell's diagonal"
     assert point["estimates"]["reports"] == REPORTS and point["points_per_window"] == 1
+    assert point["points_ever"] == 10, "the cap of a device is over lattice cells: places pay more, in all, too"
+    ever = point["lifetime_epsilon_of_raw_places"]
+    assert float(ever) == pytest.approx(10 * float(point["epsilon_of_raw_places"])) and float(ever) > 2 * 13.86
+    for path in ("report.md", "codebook.md", "dcat.jsonld", "ro-crate-metadata.json", "map-points.html"):
+        assert ever in (package / path).read_text(encoding="utf-8"), path
+    assert any("outside the box" in words for words in statement["not_covered"])
     assert "against any other cell at the stated distance" in statement["guarantee"]
     assert ("against any other place. " in statement["guarantee"]) is not is_alone(package)
     assert ("A device that sends both" in statement["guarantee"]) is not is_alone(package)
@@ -163,6 +170,18 @@ def test_too_few_points_leave_the_cells_and_say_so(tmp_path: Path) -> None:
     assert not (folder / "map-points.html").exists()
     report = verify_collection(folder)
     assert report.passed, report.failures
+    for lie in ("less epsilon", "less certified", "less for raw places", "a cap below one point", "no points"):
+        copy = changed(folder, tmp_path / lie, *LIES[lie])
+        assert not verify_collection(copy).passed, f"what a point cost is certified, although none is published: {lie}"
+
+
+@pytest.mark.parametrize("level", ["NaN", "1.5", "0", "often"])
+def test_a_rule_that_is_none_is_found_where_nothing_is_shown(package: Path, level: str) -> None:
+    """With nothing shown, nothing that is drawn depends on it."""
+    statement = json.loads((package / "statement.json").read_bytes())
+    changed_rule = {**statement, "show": {**statement["show"], "level": level}}
+    told = {one.name: one.passed for one in verify_statement(changed_rule, [], [])}
+    assert not told["rule of what is shown"]
 
 
 def _point(**fields: Any) -> Callable[[Any], None]:
@@ -183,6 +202,12 @@ def _moved(document: Any) -> None:
     document["points"]["counts"][0] += 300
 
 
+def _wrapped(document: Any) -> None:
+    counts = document["points"]["counts"]
+    for place in range(4):
+        counts[place] += 2**62
+
+
 def _parameter(name: str, value: Any) -> Callable[[Any], None]:
     return lambda document: document["points"]["channel"]["parameters"].update({name: value})
 
@@ -193,6 +218,9 @@ LIES: dict[str, tuple[str, Callable[[Any], Any]]] = {
     "less certified": (STATED, _point(certified_epsilon="1.000000")),
     "a wider radius": (STATED, _point(radius_m="800")),
     "less for raw places": (STATED, _point(epsilon_of_raw_places="1.386000")),
+    "less of all points for raw places": (STATED, _point(lifetime_epsilon_of_raw_places="13.860000")),
+    "fewer points ever": (STATED, _point(points_ever=1)),
+    "a lifetime of less": (STATED, _point(lifetime_epsilon="2.772")),
     "another version": (STATED, _point(version="0" * 32)),
     "another lattice": (STATED, _point(lattice="0" * 32)),
     "a cap below one point": (STATED, _point(daily_epsilon="1")),
@@ -207,6 +235,8 @@ LIES: dict[str, tuple[str, Callable[[Any], Any]]] = {
     "none small": (STATED, lambda document: document["point"]["estimates"]["linkage"].update(small=77)),
     "a guarantee of cells": (STATED, lambda document: document.update(guarantee="Nothing is learned.")),
     "another level": (STATED, lambda document: document["show"].update(level="0.2")),
+    "no level": (STATED, lambda document: document["show"].update(level="NaN")),
+    "a confidence of none": (STATED, lambda document: document["show"].update(confidence="-1")),
     "one point more": ("data/counts.json", _one_more),
     "points moved": ("data/counts.json", _moved),
     "no counts": ("data/counts.json", lambda document: document.pop("points")),
@@ -214,6 +244,22 @@ LIES: dict[str, tuple[str, Callable[[Any], Any]]] = {
     "a weaker claim": ("channels.json", _parameter("epsilon", "1")),
     "less decay": ("channels.json", _parameter("decay_per_cell", "0.5")),
     "another box": ("channels.json", lambda document: document["points"]["domain"].update(crs="EPSG:3435")),
+    "counts that add up as 64 bits only": ("data/counts.json", _wrapped),
+    "a count beyond 64 bits": ("data/counts.json", lambda document: document["points"]["counts"].__setitem__(0, 2**70)),
+    "noise that takes hours": ("channels.json", _parameter("decay_per_cell", "0.01")),
+    "noise of no size": ("channels.json", _parameter("decay_per_cell", "1e-999999999")),
+    "noise that is no number": ("channels.json", _parameter("decay_per_cell", "much")),
+    "noise of none": ("channels.json", _parameter("decay_per_cell", None)),
+    "a window of all": ("channels.json", _parameter("window_cells", 577)),
+    "a lattice of millions": ("channels.json", lambda document: document["points"]["domain"].update(step_m="9")),
+    "a box of no size": (
+        "channels.json",
+        lambda document: document["points"]["domain"].update(box=["1e-999999999", "0", "1", "1"]),
+    ),
+    "a projection that is a path": (
+        "channels.json",
+        lambda document: document["points"]["domain"].update(crs="/etc/passwd"),
+    ),
     "no channel": ("channels.json", lambda document: document.pop("points")),
     "another resolution": ("channels.json", lambda document: document["points"].update(resolution=5)),
 }
