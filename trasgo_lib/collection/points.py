@@ -44,6 +44,7 @@ _LEAST_PER_CELL = 4
 """Lattice cells that make up an H3 cell at least: of fewer its outline says nothing."""
 
 _MOST_H3_CELLS = 8192
+_NONE_WITHIN = "Put the box around the area (latitude comes first), make it wider, or change resolution."
 _STEPS_INSIDE = 2
 _METRES_PER_DEGREE = 111_320.0
 _VERSION_HEX = 32
@@ -227,7 +228,7 @@ def _cells_within(spec: PointSpec, domain: BoxDomain, finest: Alphabet) -> tuple
     kept = cells[_within(cells, domain)]
     if not 2 <= len(kept) <= _MOST_H3_CELLS:
         required = f"2 to {_MOST_H3_CELLS} cells of resolution {spec.resolution} that lie within it"
-        fix = "Widen the box, or change resolution." if len(kept) < 2 else "Lower resolution."
+        fix = _NONE_WITHIN if len(kept) < 2 else "Lower resolution."
         raise _bad("box", required, f"{len(kept)} of {len(cells)}", fix)
     found = Alphabet(spec.resolution, kept)
     if across := found.cells_across():

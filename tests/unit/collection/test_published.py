@@ -26,7 +26,8 @@ from trasgo_lib.collection.geojson import counter_clockwise, fault_of, geojson_b
 from trasgo_lib.collection.package import csv_bytes, csv_rows, parquet_table, stage_collection
 from trasgo_lib.collection.pages import Told, map_page, reading_notes, report_text
 from trasgo_lib.collection.statement import CollectionFacts, show_rule, statement_document, window_info
-from trasgo_lib.collection.verify import _difference, verify_collection
+from trasgo_lib.collection.verify import verify_collection
+from trasgo_lib.collection.verify_data import _difference
 from trasgo_lib.data.cells import cell_rings
 from trasgo_lib.keys import SigningKey
 from trasgo_lib.release import Anchors, Signing, publish_package, release_prefix, verify_release
