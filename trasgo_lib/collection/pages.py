@@ -22,6 +22,7 @@ from trasgo_lib.collection.reports import Tag
 from trasgo_lib.collection.sizing import REPORTS_PER_CELL
 from trasgo_lib.collection.words import CAUTION, LEDGER
 from trasgo_lib.data.cells import cell_rings
+from trasgo_lib.release.collection_file import MAP_PAGE, POINT_MAP_PAGE
 from trasgo_lib.reporting.cell_map import MapCell, draw_cells, percent
 from trasgo_lib.reporting.map_page import MapPage, MapRow
 
@@ -162,6 +163,7 @@ def reading_notes(told: Told, table: LevelTable) -> list[str]:
         "Sums over cells are best made from the column share, in which negative estimates balance positive ones.",
         _ABOUT_POINTS if of_points else _enough(table),
         *_tied(table, "cells of the map of points" if of_points else "cells"),
+        *_other_map(told, of_points=of_points),
     ]
     health = [*told.health.values(), *([] if told.points is None else [[told.points.health]])]
     failed = dict.fromkeys(check.words for checks in health for check in checks if not check.is_passed)
@@ -175,6 +177,14 @@ _ABOUT_POINTS = (
     "A cell of the map of points is the lattice cells whose centres it holds, so a place near a border can count next "
     "door. Whoever was outside the box of the lattice, or in a cell that does not lie whole within it, counts as other."
 )
+
+
+def _other_map(told: Told, *, of_points: bool) -> list[str]:
+    """Where a window has two, each names the other."""
+    if told.points is None or not told.tables:
+        return []
+    page = MAP_PAGE if of_points else POINT_MAP_PAGE
+    return [f"What devices told of {'their cells' if of_points else 'their places, with noise,'} is in {page}."]
 
 
 def _enough(table: LevelTable) -> str:

@@ -153,8 +153,10 @@ def test_the_pages_tell_points_from_reports(package: Path) -> None:
     page = (package / "map-points.html").read_text(encoding="utf-8")
     assert "Heat map of noised points" in page and "sent a place each" in page
     assert "noised points" in (package / "map-points-6.svg").read_text(encoding="utf-8")
+    assert ("map.html" in page) is not is_alone(package)
     if not is_alone(package):
         assert "noised points" not in (package / "map-6.svg").read_text(encoding="utf-8")
+        assert "map-points.html" in (package / "map.html").read_text(encoding="utf-8")
 
 
 def test_too_few_points_leave_the_cells_and_say_so(tmp_path: Path) -> None:
