@@ -22,9 +22,9 @@ from trasgo_lib.budget import Cost
 from trasgo_lib.collection import CollectionPlan, read_collection
 from trasgo_lib.collection.statement import plan_digest, window_info
 from trasgo_lib.config import CollectionConfig, Supersedes
-from trasgo_lib.errors import ConflictError
+from trasgo_lib.errors import ConflictError, Reason
 from trasgo_lib.keys import WrappingKey, digest_key_context, new_secret
-from trasgo_lib.records import AccountTerms, Records
+from trasgo_lib.records import Account, AccountTerms, Records
 from trasgo_lib.release import Anchors, Signing
 
 FREE = "It follows from reports whose devices had paid for them, and adds nothing to what they spent."
@@ -168,10 +168,12 @@ def open_account(records: Records, plan: WindowPlan, key: WrappingKey, actor: st
         population: who the devices are, in words; recorded for good.
 
     Raises:
-        ConflictError: the ledger's other secrets are under another key.
+        ConflictError: the ledger's other secrets are under another key; or it is open, with lower caps than the file.
         StoreError: the database role may not open accounts.
     """
-    if _is_open(records, plan.account):
+    cap = _cap_of_a_device(plan.config)
+    if (account := _account(records, plan.account)) is not None:
+        _require_within(account, cap)
         return
     require_key_of(records, key)
     who = population or f"devices that answer {plan.dataset}"
@@ -181,14 +183,15 @@ def open_account(records: Records, plan: WindowPlan, key: WrappingKey, actor: st
         unit="device",
         max_rows=1,
         composition="basic",
-        cap=_cap_of_a_device(plan.config),
+        cap=cap,
     )
     wrapped = key.wrap(new_secret(os.urandom), digest_key_context(plan.account), os.urandom)
     try:
         records.open_account(terms, wrapped, actor, now())
     except ConflictError:
-        if not _is_open(records, plan.account):
+        if (account := _account(records, plan.account)) is None:
             raise
+        _require_within(account, cap)
 
 
 def _cap_of_a_device(config: CollectionConfig) -> Cost:
@@ -201,8 +204,22 @@ def _cap_of_a_device(config: CollectionConfig) -> Cost:
     return replace(Cost.of(epsilon, delta), geo=Geo.ceil(per_km))
 
 
-def _is_open(records: Records, name: str) -> bool:
-    return any(account.terms.name == name for account in records.accounts())
+def _account(records: Records, name: str) -> Account | None:
+    return next((account for account in records.accounts() if account.terms.name == name), None)
+
+
+def _require_within(account: Account, cap: Cost) -> None:
+    """A cap is what people were told that a device spends at most; a later file may ask for less, not for more."""
+    most = account.terms.cap
+    if not cap.fits(most):
+        raise ConflictError.of(
+            Reason.OVER_CAP,
+            f"account {account.terms.name}",
+            required=f"what a device spends at most when it was opened: {account.terms.in_words(most)}",
+            came=account.terms.in_words(cap),
+            fix="Lower device.lifetime_epsilon, device.delta or point.lifetime_epsilon, or collect under another "
+            "release.dataset.",
+        )
 
 
 def signing_of_window(life: VersionLife[WindowPlan]) -> Signing | None:

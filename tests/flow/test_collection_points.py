@@ -230,3 +230,24 @@ def test_too_few_points_leave_the_cells_to_be_published(tmp_path: Path) -> None:
     assert statement["point"]["estimates"] is None and statement["reports"] == 2000
     report = json.loads((collection.restricted(window) / "collection_report.json").read_text())
     assert [one["reports"] for one in report["left_out"]] == [999]
+
+
+def test_the_caps_of_an_account_are_never_passed_by_a_later_file(tmp_path: Path) -> None:
+    """What a device spends at most was told when the account was opened; less may be asked later, more may not."""
+    _, declared = this_window()
+    collection = Collection(tmp_path, window=declared)
+    collection.prepare()
+    opening = ("ledger", "open", str(collection.config), "--population", "devices of a test")
+    assert collection.trasgo(*opening).exit_code == 0
+    fewer, more, points = (
+        {"device": {"daily_epsilon": "2", "lifetime_epsilon": "50"}},
+        {"device": {"daily_epsilon": "2", "lifetime_epsilon": "54"}},
+        {"point": POINT},
+    )
+    first = dict(collection.file)
+    for changes, code in ((fewer, 0), (more, 4), (points, 4)):
+        collection.file = {**first, **changes}
+        collection.write()
+        answer = collection.trasgo(*opening)
+        assert answer.exit_code == code, answer.text
+        assert ("over_cap" in answer.text) is (code == 4), answer.text
