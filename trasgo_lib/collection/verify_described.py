@@ -24,8 +24,14 @@ _DESCRIBES = ("title", "description", "dc:description")
 
 
 @dataclass(frozen=True, slots=True)
-class _DataFile:
-    """A data file as the manifest lists it."""
+class DataFile:
+    """A data file as the manifest lists it.
+
+    Args:
+        key: its path.
+        sha256: digest of its bytes, hex.
+        bytes: its length.
+    """
 
     key: str
     sha256: str
@@ -33,8 +39,13 @@ class _DataFile:
 
 
 @dataclass(frozen=True, slots=True)
-class _Window:
-    """What metadata are held against."""
+class DescribedWindow:
+    """What metadata are held against.
+
+    Args:
+        statement: of its schema.
+        manifest: the parsed manifest.
+    """
 
     statement: Mapping[str, Any]
     manifest: Mapping[str, Any]
@@ -46,10 +57,15 @@ class _Window:
         return str(period.start), str(period.end)
 
     @property
+    def data(self) -> tuple[DataFile, ...]:
+        """The data files that the manifest lists."""
+        listed = (entry for entry in self.manifest["files"] if entry["path"].startswith("data/"))
+        return tuple(DataFile(one["path"], one["sha256"], one["bytes"]) for one in listed)
+
+    @property
     def tables(self) -> list[dict[str, Any]]:
         """The tables as ``csvw.json`` describes them."""
-        listed = (entry for entry in self.manifest["files"] if entry["path"].startswith("data/"))
-        return metadata.cells_tables([_DataFile(one["path"], one["sha256"], one["bytes"]) for one in listed])
+        return metadata.cells_tables(self.data)
 
     def tells_lifetime(self, text: str) -> bool:
         """As of ``Amounts``."""
@@ -66,7 +82,7 @@ def verify_described(
         read: the content of a file of the package.
         manifest: the parsed manifest.
     """
-    window, listed = _Window(statement, manifest), {entry["path"] for entry in manifest["files"]}
+    window, listed = DescribedWindow(statement, manifest), {entry["path"] for entry in manifest["files"]}
     for path, told in _TOLD.items():
         if path not in listed:
             continue
@@ -79,7 +95,7 @@ def verify_described(
             yield judge("figures in words", path, True, came, _CLAIM)
 
 
-def _codebook(content: bytes, window: _Window) -> bool:
+def _codebook(content: bytes, window: DescribedWindow) -> bool:
     """What every version answered and what a device spends, too; the rows on who publishes may name any amount."""
     lines = content.decode("utf-8").splitlines()
     rows = [tuple(part.strip() for part in line.strip("|").split("|")) for line in lines if line.startswith("|")]
@@ -92,13 +108,13 @@ def _codebook(content: bytes, window: _Window) -> bool:
     return told and all(any(one <= set(row) for row in rows) for one in answered) and window.tells_lifetime(words)
 
 
-def _csvw(content: bytes, window: _Window) -> bool:
+def _csvw(content: bytes, window: DescribedWindow) -> bool:
     document = documents.parse(content, "csvw")
     named = (document["dc:title"], _without_words(document["tables"]))
     return named == (window.statement["title"], _without_words(window.tables))
 
 
-def _data_package(content: bytes, window: _Window) -> bool:
+def _data_package(content: bytes, window: DescribedWindow) -> bool:
     document = documents.parse(content, "datapackage")
     columns = window.tables[0]["tableSchema"]["columns"]
     required = [(one["name"], {"double": "number"}.get(one["datatype"], one["datatype"])) for one in columns]
@@ -107,7 +123,7 @@ def _data_package(content: bytes, window: _Window) -> bool:
     return document["title"] == window.statement["title"] and bool(came) and all(own == required for own in came)
 
 
-def _dcat(content: bytes, window: _Window) -> bool:
+def _dcat(content: bytes, window: DescribedWindow) -> bool:
     document = documents.parse(content, "dcat")
     told = document["dct:temporal"]
     days = tuple(told[key]["@value"] for key in ("dcat:startDate", "dcat:endDate"))
@@ -117,7 +133,7 @@ def _dcat(content: bytes, window: _Window) -> bool:
     return (days, named) == (window.days, required) and window.tells_lifetime(claim)
 
 
-def _crate(content: bytes, window: _Window) -> bool:
+def _crate(content: bytes, window: DescribedWindow) -> bool:
     graph = documents.parse(content, "crate")["@graph"]
     return all(window.tells_lifetime(str(one["conditionsOfAccess"])) for one in graph if "conditionsOfAccess" in one)
 
@@ -129,7 +145,7 @@ def _without_words(part: Any) -> Any:
     return [_without_words(one) for one in part] if isinstance(part, list) else part
 
 
-_TOLD: Mapping[str, Callable[[bytes, _Window], bool]] = {
+_TOLD: Mapping[str, Callable[[bytes, DescribedWindow], bool]] = {
     metadata.CODEBOOK: _codebook,
     metadata.CSVW: _csvw,
     metadata.DATA_PACKAGE: _data_package,

@@ -7,11 +7,11 @@ noted; the figures in them are asked of every version (``verify_figures``, ``ver
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
 from typing import Any
 
 import trasgo_lib
-from trasgo_lib.collection.standards import claim_in_words, period_of
+from trasgo_lib.collection.standards import claim_in_words
+from trasgo_lib.collection.verify_described import DescribedWindow
 from trasgo_lib.collection.verify_figures import held_by_digest
 from trasgo_lib.collection.words import (
     ASSUMPTIONS,
@@ -30,41 +30,6 @@ from trasgo_lib.reporting import metadata
 _CLAIM = Reason.CLAIM_NOT_CERTIFIED
 
 
-@dataclass(frozen=True, slots=True)
-class _DataFile:
-    """A data file as the manifest lists it."""
-
-    key: str
-    sha256: str
-    bytes: int
-
-
-@dataclass(frozen=True, slots=True)
-class _Window:
-    """What metadata are held against."""
-
-    statement: dict[str, Any]
-    data: tuple[_DataFile, ...]
-
-    @property
-    def days(self) -> tuple[str, str]:
-        """First and last day."""
-        period = period_of(self.statement["window"]["first_day"], self.statement["window"]["days"])
-        return str(period.start), str(period.end)
-
-    @property
-    def claim(self) -> str:
-        """What a device paid, and the guarantee."""
-        return claim_in_words(self.statement)
-
-    @property
-    def answers(self) -> int:
-        """Reports of cells, and points."""
-        estimates = (self.statement.get("point") or {}).get("estimates")
-        points = 0 if estimates is None else int(estimates["reports"])
-        return int(self.statement["reports"]) + points
-
-
 def verify_words(
     statement: dict[str, Any], read: Callable[[str], bytes], manifest: Mapping[str, Any]
 ) -> Iterator[VerificationResult]:
@@ -79,9 +44,7 @@ def verify_words(
         yield held_by_digest(statement, f"{STATEMENT} and metadata")
         return
     yield judge("words", STATEMENT, [], list(_other_words(statement)), _CLAIM)
-    listed = {entry["path"]: (entry["sha256"], entry["bytes"]) for entry in manifest["files"]}
-    data = (_DataFile(path, *found) for path, found in listed.items() if path.startswith("data/"))
-    window = _Window(statement, tuple(data))
+    window, listed = DescribedWindow(statement, manifest), {entry["path"] for entry in manifest["files"]}
     for path, told in _TOLD.items():
         if path not in listed:
             continue
@@ -109,45 +72,45 @@ def _other_words(statement: Mapping[str, Any]) -> Iterator[str]:
         yield "point"
 
 
-def _codebook(content: bytes, window: _Window) -> bool:
+def _codebook(content: bytes, window: DescribedWindow) -> bool:
     text = content.decode("utf-8")
-    head = text.removesuffix(metadata.cells_sections(window.statement, window.claim))
+    head = text.removesuffix(metadata.cells_sections(dict(window.statement), claim_in_words(window.statement)))
     first, last = window.days
     time = first if first == last else f"{first} to {last}"
-    rows = (f"| reports | {window.answers} |", f"| time | {time} |")
+    rows = (f"| reports | {window.manifest['rows']} |", f"| time | {time} |")
     return head != text and all(row in head.splitlines() for row in rows)
 
 
-def _csvw(content: bytes, window: _Window) -> bool:
+def _csvw(content: bytes, window: DescribedWindow) -> bool:
     document = documents.parse(content, "csvw")
     named = (document["dc:title"], document["tables"])
-    return bool(named == (window.statement["title"], metadata.cells_tables(window.data)))
+    return bool(named == (window.statement["title"], window.tables))
 
 
-def _data_package(content: bytes, window: _Window) -> bool:
+def _data_package(content: bytes, window: DescribedWindow) -> bool:
     document = documents.parse(content, "datapackage")
     came = {one["path"]: one for one in document["resources"]}
     required = {one["path"]: one for one in metadata.cells_resources(window.data, window.statement["dataset"])}
     return (document["title"], came) == (window.statement["title"], required)
 
 
-def _dcat(content: bytes, window: _Window) -> bool:
+def _dcat(content: bytes, window: DescribedWindow) -> bool:
     document = documents.parse(content, "dcat")
     told = document["dct:temporal"]
     days = tuple(told[key]["@value"] for key in ("dcat:startDate", "dcat:endDate"))
     words = document["dct:provenance"]["rdfs:label"]["@value"]
     named = (document["dct:title"]["@value"], document["dct:created"]["@value"])
     required = (window.statement["title"], window.statement["created"])
-    return (days, words, named) == (window.days, window.claim, required)
+    return (days, words, named) == (window.days, claim_in_words(window.statement), required)
 
 
-def _crate(content: bytes, window: _Window) -> bool:
+def _crate(content: bytes, window: DescribedWindow) -> bool:
     graph = documents.parse(content, "crate")["@graph"]
     came = [one["conditionsOfAccess"] for one in graph if "conditionsOfAccess" in one]
-    return bool(came == [window.claim])
+    return bool(came == [claim_in_words(window.statement)])
 
 
-_TOLD: Mapping[str, Callable[[bytes, _Window], bool]] = {
+_TOLD: Mapping[str, Callable[[bytes, DescribedWindow], bool]] = {
     metadata.CODEBOOK: _codebook,
     metadata.CSVW: _csvw,
     metadata.DATA_PACKAGE: _data_package,
